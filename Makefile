@@ -1,0 +1,38 @@
+# `make demo` and `make test` need nothing but Python 3.11+ and make: they build .venv when it is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test test-quick lint bench clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: install
+	$(BIN)/dat run demo
+	$(BIN)/dat sql "SELECT method, wg, avg, gap, worst_group FROM results ORDER BY wg DESC"
+
+test: install
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+test-quick: install
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache

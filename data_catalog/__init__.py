@@ -1,0 +1,1 @@
+"""What exists and what is stale: specs, the artifact store, the planner and the DuckDB index over them."""

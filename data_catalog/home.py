@@ -1,0 +1,71 @@
+"""Where everything lies below `DAT_HOME`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_catalog.errors import StoreError
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folders of one store. Nothing outside `root` is ever written."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls) -> "Home":
+        """Return the home named by `DAT_HOME`, or `.dat` in the current folder."""
+        return cls(Path(os.environ.get("DAT_HOME") or ".dat").absolute())
+
+    @property
+    def manifests(self) -> Path:
+        """One JSON file an artifact, `STEP/KEY.json`: a visible manifest is a committed artifact."""
+        return self.root / "manifests"
+
+    @property
+    def objects(self) -> Path:
+        """Parquet files, `STEP/SHA256.parquet`: the name is the digest of the bytes."""
+        return self.root / "objects"
+
+    @property
+    def staging(self) -> Path:
+        """Work in progress, `KEY/`: owned by whoever holds the key's lock."""
+        return self.root / "staging"
+
+    @property
+    def locks(self) -> Path:
+        """Advisory locks; they free themselves when their process dies."""
+        return self.root / "locks"
+
+    @property
+    def quarantine(self) -> Path:
+        """Damaged files set aside by `verify`."""
+        return self.root / "quarantine"
+
+    @property
+    def runs(self) -> Path:
+        """One JSON-lines file a run: what was decided and done."""
+        return self.root / "runs"
+
+    @property
+    def specs(self) -> Path:
+        """Specs that `dat import` writes."""
+        return self.root / "specs"
+
+    @property
+    def index(self) -> Path:
+        """The DuckDB index: derived, deletable."""
+        return self.root / "catalog.duckdb"
+
+    def prepare(self) -> None:
+        """Make the folders; a clear error where that cannot be."""
+        try:
+            for folder in (self.manifests, self.objects, self.staging, self.locks, self.runs):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror or error}",
+                where=str(self.root),
+                remedy="choose a folder you can write to: DAT_HOME=/path/to/folder",
+            ) from error

@@ -1,0 +1,310 @@
+"""The DuckDB index over manifests and run records: derived, deletable, never the truth.
+
+It is brought up to date by comparing file names and times, so the same code fills an empty index, adds what is new,
+and serves a reader whose index file is behind or unusable. The file is never written in place: a new one is made
+beside it and moved over it, so readers are never locked out and no write-ahead log is ever left behind.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data_catalog.cell import ADDRESS_FIELDS
+from data_catalog.code_version import code_version
+from data_catalog.errors import DamagedError, StoreError
+from data_catalog.home import Home
+from data_catalog.locking import lock
+from data_catalog.manifest import Manifest
+from data_catalog.runs import read_run
+from data_catalog.store import Store
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# In the order in which they build on each other.
+VIEWS = (
+    "artifacts",
+    "lineage",
+    "runs",
+    "decisions",
+    "costs",
+    "results",
+    "group_accuracy",
+    "predictions",
+    "paper",
+    "leaderboard",
+    "vs_paper",
+)
+_BATCH = 2000
+
+
+def update_index(home: Home, *, anew: bool = False) -> None:
+    """Bring the index file up to date; `anew` reads every manifest again. For the process that runs the flow only."""
+    import duckdb
+
+    home.prepare()
+    with lock(home.locks / "index.lock"), _draft(home) as draft:
+        with duckdb.connect(str(draft)) as connection:
+            bring_up_to_date(connection, home, reuse=not anew)
+            connection.execute("CHECKPOINT")
+        home.index.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+        draft.replace(home.index)
+
+
+@contextmanager
+def _draft(home: Home) -> Iterator[Path]:
+    import duckdb
+
+    draft = home.root / ".catalog.draft.duckdb"
+    leftovers = (draft, draft.with_suffix(".duckdb.wal"))
+    try:
+        for path in leftovers:
+            path.unlink(missing_ok=True)
+        yield draft
+    except (OSError, duckdb.Error) as error:
+        raise StoreError(f"index cannot be written: {error}", where=str(home.index)) from error
+    finally:
+        for path in leftovers:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: bool) -> None:
+    """Fill an empty database with tables and views, starting from the index file where that can be trusted."""
+    connection.execute("SET TimeZone = 'UTC'")
+    if not (reuse and _copied_from_file(connection, home)):
+        connection.execute(f"DROP SCHEMA IF EXISTS store CASCADE; {_sql('tables')}")
+    connection.execute("BEGIN")
+    _add_manifests(connection, Store(home))
+    _add_runs(connection, home)
+    connection.execute(_CELLS)
+    _insert(connection, "paper", _paper_rows())
+    _sign(connection, home)
+    connection.execute(_prediction_files(home))
+    for view in VIEWS:
+        connection.execute(_sql(view))
+    connection.execute("COMMIT")
+
+
+def is_current(connection: "DuckDBPyConnection", home: Home) -> bool:
+    """Whether an opened index file says what the manifests and run records say now."""
+    row = connection.execute("SELECT recipe, home, fingerprint FROM store.meta").fetchone()
+    now = _fingerprint(Store(home).stamps(), run_sizes(home))
+    return row == (recipe(), str(home.root), now)
+
+
+def has_log(home: Home) -> bool:
+    """Whether a write-ahead log lies beside the index: we never leave one, and a damaged one loses rows silently."""
+    return home.index.with_suffix(".duckdb.wal").exists()
+
+
+def run_sizes(home: Home) -> dict[str, int]:
+    """Return {run: size of its record}."""
+    return {path.stem: path.stat().st_size for path in home.runs.glob("r*.jsonl")}
+
+
+@cache
+def recipe() -> str:
+    """Return the version of the index: the text that makes its tables and views, and the paper's numbers."""
+    texts = [_sql("tables"), *map(_sql, VIEWS), _CELLS, _paper_csv()]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def _fingerprint(stamps: dict[tuple[str, str], int], sizes: dict[str, int]) -> str:
+    lines = [f"{step} {key} {stamp}" for (step, key), stamp in stamps.items()]
+    lines += [f"{run_id} {size}" for run_id, size in sizes.items()]
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+@cache
+def _sql(name: str) -> str:
+    return (resources.files("data_catalog") / "views" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def _paper_csv() -> str:
+    return (resources.files("data_catalog") / "paper" / "paper.csv").read_text(encoding="utf-8")
+
+
+def _sign(connection: "DuckDBPyConnection", home: Home) -> None:
+    """Note what this index was made from. Damaged manifests are not in it: with any, it never seems current."""
+    stamps = connection.execute("SELECT step, key, stamp FROM store.artifacts").fetchall()
+    sizes = connection.execute("SELECT run_id, size FROM store.runs").fetchall()
+    fingerprint = _fingerprint({(step, key): stamp for step, key, stamp in stamps}, dict(sizes))
+    connection.execute("INSERT INTO store.meta VALUES (?, ?, ?)", [recipe(), str(home.root), fingerprint])
+
+
+def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
+    """Copy the rows of the index file; False when it is not there, another version's, or damaged.
+
+    Every block is read in full, so DuckDB's own checksums tell when the file is damaged.
+    """
+    import duckdb
+
+    if has_log(home) or not home.index.exists():
+        return False
+    path = str(home.index).replace("'", "''")
+    try:
+        connection.execute(f"ATTACH '{path}' AS file (READ_ONLY)")
+        try:
+            if connection.execute("SELECT recipe FROM file.store.meta").fetchone() != (recipe(),):
+                return False
+            connection.execute(_sql("tables"))
+            for table in ("artifacts", "lineage", "runs", "decisions"):
+                connection.execute(f"INSERT INTO store.{table} SELECT * FROM file.store.{table}")
+        finally:
+            connection.execute("DETACH file")
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _add_manifests(connection: "DuckDBPyConnection", store: Store) -> None:
+    stamps = store.stamps()
+    known = connection.execute("SELECT step, key, stamp FROM store.artifacts").fetchall()
+    outdated = {(step, key) for step, key, stamp in known if stamps.get((step, key)) != stamp}
+    for table in ("artifacts", "lineage"):
+        connection.execute(f"DELETE FROM store.{table} WHERE list_contains(?, key)", [[key for _, key in outdated]])
+    up_to_date = {(step, key) for step, key, _ in known} - outdated
+    waiting = iter([place for place in stamps if place not in up_to_date])
+    while places := list(islice(waiting, _BATCH)):
+        found = [(manifest, stamps[place]) for place in places if (manifest := _readable(store, *place))]
+        _insert(connection, "artifacts", [_artifact_row(manifest, stamp) for manifest, stamp in found])
+        _insert(connection, "lineage", [row for manifest, _ in found for row in _lineage_rows(manifest)])
+
+
+def _readable(store: Store, step: str, key: str) -> Manifest | None:
+    try:
+        return store.find(step, key)
+    except DamagedError:
+        return None
+
+
+def _artifact_row(manifest: Manifest, stamp: int) -> dict[str, Any]:
+    return {
+        **_address(manifest.address),
+        "key": manifest.key,
+        "stamp": stamp,
+        "step": manifest.step,
+        "cell": manifest.cell,
+        "content": manifest.content,
+        "rows": manifest.rows,
+        "bytes": manifest.bytes,
+        "files": len(manifest.files),
+        "path": manifest.files[0].path if manifest.files else None,
+        "created": manifest.created,
+        "run_id": manifest.run_id,
+        "code_version": code_version(dict(manifest.code)),
+        "code": manifest.code,
+        "params": manifest.params,
+        "facts": manifest.facts,
+        "summary": manifest.summary,
+        "cost": manifest.cost,
+    }
+
+
+def _lineage_rows(manifest: Manifest) -> list[dict[str, Any]]:
+    return [
+        {"key": manifest.key, "role": role, "parent_key": parent.key, "parent_content": parent.content}
+        for role, parent in manifest.parents.items()
+    ]
+
+
+def _address(address: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the address with empty text for what does not apply, so that SQL joins need no special case."""
+    return {**{name: address.get(name, "") for name in ADDRESS_FIELDS}, "seed": address.get("seed", 0)}
+
+
+def _add_runs(connection: "DuckDBPyConnection", home: Home) -> None:
+    sizes = run_sizes(home)
+    known = dict(connection.execute("SELECT run_id, size FROM store.runs").fetchall())
+    changed = [run_id for run_id in known.keys() | sizes.keys() if known.get(run_id) != sizes.get(run_id)]
+    for table in ("runs", "decisions"):
+        connection.execute(f"DELETE FROM store.{table} WHERE list_contains(?, run_id)", [changed])
+    for run_id in changed:
+        if run_id in sizes:
+            lines = read_run(home.runs / f"{run_id}.jsonl")
+            _insert(connection, "runs", [_run_row(run_id, sizes[run_id], lines)])
+            _insert(connection, "decisions", _decision_rows(run_id, lines))
+
+
+def _run_row(run_id: str, size: int, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    start = next((line for line in lines if line["type"] == "start"), {})
+    end = next((line for line in lines if line["type"] == "end"), {})
+    return {
+        "run_id": run_id,
+        "size": size,
+        "started": start.get("at"),
+        "finished": end.get("at"),
+        "status": end.get("status", "unfinished"),
+        **{name: start.get(name) for name in ("command", "request", "host", "pid")},
+    }
+
+
+def _decision_rows(run_id: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    decisions = [line for line in lines if line["type"] == "decision"]
+    return [
+        {
+            **line,
+            **_address(line.get("address", {})),
+            "run_id": run_id,
+            "position": position,
+            "decided": line.get("at"),
+        }
+        for position, line in enumerate(decisions)
+    ]
+
+
+def _paper_rows() -> list[dict[str, Any]]:
+    rows = csv.DictReader(_paper_csv().splitlines())
+    return [{**row, **{name: row[name] or None for name in ("wg", "avg", "gap", "seconds")}} for row in rows]
+
+
+def _insert(connection: "DuckDBPyConnection", table: str, rows: list[dict[str, Any]]) -> None:
+    """Insert rows by way of one JSON text, which DuckDB reads far faster than rows one by one."""
+    columns = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'store' AND table_name = ?",
+        [table],
+    ).fetchall()
+    shape = json.dumps([dict(columns)])
+    for start in range(0, len(rows), _BATCH):
+        text = json.dumps([{name: row.get(name) for name, _ in columns} for row in rows[start : start + _BATCH]])
+        connection.execute(
+            f"INSERT INTO store.{table} SELECT unnest(from_json(?, ?), recursive := true)", [text, shape]
+        )
+
+
+def _prediction_files(home: Home) -> str:
+    """Return the view over all prediction files, which DuckDB refuses to make over none."""
+    pattern = home.objects / "predictions" / "*.parquet"
+    if any(pattern.parent.glob("*.parquet")):
+        quoted = str(pattern).replace("'", "''")
+        source = f"read_parquet('{quoted}', filename = true, union_by_name = true)"
+    else:
+        source = (
+            "(SELECT NULL::VARCHAR AS sample_id, NULL::INTEGER AS label, NULL::INTEGER AS attribute, "
+            "NULL::INTEGER AS prediction, NULL::DOUBLE AS margin, NULL::VARCHAR AS filename WHERE false)"
+        )
+    return f"CREATE VIEW store.prediction_files AS SELECT * FROM {source}"
+
+
+# For each cell the artifact that the last run decided for, else the newest one that was computed for it.
+_CELLS = """
+INSERT INTO store.cells
+WITH claims AS (
+    SELECT cell, step, dataset, backbone, method, variant, seed, key, run_id AS run, position, decided AS moment
+    FROM store.decisions WHERE key IS NOT NULL
+    UNION ALL
+    SELECT cell, step, dataset, backbone, method, variant, seed, key, '', -1, created FROM store.artifacts
+)
+SELECT DISTINCT ON (cell) cell, step, dataset, backbone, method, variant, seed, key
+FROM claims SEMI JOIN store.artifacts USING (key)
+ORDER BY cell, run DESC, position DESC, moment DESC, key
+"""

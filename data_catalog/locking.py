@@ -1,0 +1,49 @@
+"""Locks between processes. They are advisory, and free themselves when their holder dies."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from data_catalog.errors import StoreError
+
+
+@contextmanager
+def lock(path: Path, *, wait: float = -1) -> Iterator[None]:
+    """Hold the lock file at `path`; after `wait` seconds (-1: never) `Timeout` is raised.
+
+    The file is removed before the lock is let go. That is safe because a waiter who then gets the removed file notices
+    and opens the new one.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        holder = FileLock(path, timeout=wait)
+        holder.acquire()
+    except Timeout:
+        raise
+    except OSError as error:
+        raise StoreError(f"cannot be locked: {error.strerror or error}", where=str(path)) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        holder.release()
+
+
+def held(path: Path) -> bool:
+    """Whether a living process holds the lock file at `path`; a dead one's file is removed."""
+    if not path.exists():
+        return False
+    try:
+        with lock(path, wait=0):
+            return False
+    except Timeout:
+        return True
+
+
+def sweep(folder: Path) -> None:
+    """Remove the lock files that dead processes left in `folder`."""
+    for path in folder.glob("*.lock"):
+        with suppress(StoreError):
+            held(path)

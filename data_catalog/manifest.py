@@ -1,0 +1,79 @@
+"""The manifest: the small JSON file whose appearance commits an artifact."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from data_catalog.canonical import digest_json
+from data_catalog.cell import FORMAT
+from data_catalog.errors import UserError
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One Parquet file of an artifact; `path` is relative to `DAT_HOME`."""
+
+    path: str
+    sha256: str
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Parent:
+    """One input of an artifact: which artifact it was, and the content that entered the key."""
+
+    key: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything known about one artifact. `summary` holds the few values that are asked for most."""
+
+    key: str
+    step: str
+    cell: str
+    address: Mapping[str, str | int]
+    code: Mapping[str, str]
+    params: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    parents: Mapping[str, Parent]
+    content: str
+    rows: int
+    files: tuple[StoredFile, ...]
+    created: str
+    run_id: str | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    format: int = FORMAT
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def to_json(self) -> str:
+        """Return the text of the manifest file, which carries a digest of itself."""
+        body = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return json.dumps({**body, "digest": digest_json(body)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def parse_manifest(text: str | bytes) -> Manifest:
+    """Read a manifest; `ValueError` when it is damaged, `UserError` when a newer version wrote it."""
+    data = json.loads(text)
+    if not isinstance(data, dict) or "digest" not in data or "format" not in data:
+        raise ValueError("is no manifest")
+    digest = data.pop("digest")
+    if digest_json(data) != digest:
+        raise ValueError("does not match its own digest")
+    if data["format"] > FORMAT:
+        raise UserError(
+            f"manifest format {data['format']} is newer than this version reads ({FORMAT})",
+            remedy="use the newer dat-bench that wrote it, or another DAT_HOME",
+        )
+    data["parents"] = {role: Parent(**parent) for role, parent in data["parents"].items()}
+    data["files"] = tuple(StoredFile(**file) for file in data["files"])
+    return Manifest(**data)

@@ -1,0 +1,124 @@
+"""Records of runs: what was asked, what was decided about each cell and why, and how it ended.
+
+One JSON-lines file a run, appended to as the run goes on. A run that dies leaves its file without an end; a last line
+cut short is not counted. Runs are numbered, not ordered by the clock, which may go backwards.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from filelock import Timeout
+
+from data_catalog.errors import StoreError, UserError
+from data_catalog.home import Home
+from data_catalog.locking import held, lock
+
+
+def now() -> str:
+    """Return the present time as text, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+@dataclass
+class RunRecord:
+    """The open record of a run under way."""
+
+    run_id: str
+    _stream: IO[str]
+
+    def start(self, command: str, request: Mapping[str, Any]) -> None:
+        """Note what was asked, where and by which process."""
+        process = {"host": socket.gethostname(), "pid": os.getpid()}
+        opening = {"type": "start", "run_id": self.run_id, "at": now(), "command": command}
+        self._write({**opening, **process, "request": dict(request)})
+
+    def decision(self, **fields: Any) -> None:
+        """Note what was decided and done about one cell."""
+        self._write({"type": "decision", "at": now(), **fields})
+
+    def end(self, status: str) -> None:
+        """Note how the run ended."""
+        self._write({"type": "end", "at": now(), "status": status})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        try:
+            self._stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._stream.flush()
+        except OSError as error:
+            raise StoreError(f"cannot be written: {error.strerror}", where=self._stream.name) from error
+
+
+@contextmanager
+def recorded_run(home: Home, command: str, **request: Any) -> Iterator[RunRecord]:
+    """Register a run, and note its end: `done`, `failed` (set by the caller through `end`) or `stopped`."""
+    home.prepare()
+    with ExitStack() as alive:
+        with _gate(home):
+            run_id = f"r{_last_number(home) + 1:06d}"
+            alive.enter_context(lock(_run_lock(home, run_id)))
+            stream = alive.enter_context((home.runs / f"{run_id}.jsonl").open("x", encoding="utf-8"))
+        record = RunRecord(run_id, stream)
+        record.start(command, request)
+        try:
+            yield record
+        except BaseException:
+            with suppress(StoreError):
+                record.end("stopped")
+            raise
+
+
+@contextmanager
+def no_runs(home: Home) -> Iterator[None]:
+    """Hold off new runs; a `UserError` when one is under way."""
+    with _gate(home):
+        for path in sorted((home.locks / "runs").glob("*.lock")):
+            if held(path):
+                raise UserError(
+                    f"run {path.stem} is under way",
+                    where=str(home.root),
+                    remedy="wait until it ends, or stop it",
+                )
+        yield
+
+
+def read_run(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a record, without those a crash or damage has cut."""
+    lines = []
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            line = json.loads(text)
+            if isinstance(line, dict) and line.get("type") in ("start", "decision", "end"):
+                lines.append(line)
+    return lines
+
+
+def is_running(home: Home, run_id: str) -> bool:
+    """Whether the run's process is alive."""
+    return held(_run_lock(home, run_id))
+
+
+def _last_number(home: Home) -> int:
+    numbers = [path.stem[1:] for path in home.runs.glob("r*.jsonl")]
+    return max((int(number) for number in numbers if number.isdigit()), default=0)
+
+
+def _run_lock(home: Home, run_id: str) -> Path:
+    return home.locks / "runs" / f"{run_id}.lock"
+
+
+@contextmanager
+def _gate(home: Home) -> Iterator[None]:
+    try:
+        with lock(home.locks / "gate.lock", wait=30):
+            yield
+    except Timeout:
+        raise UserError(
+            "garbage collection is under way", where=str(home.root), remedy="try again when it has ended"
+        ) from None

@@ -1,0 +1,1 @@
+"""Specs: datasets, backbones, prompt sets, method settings and suites, as TOML files."""

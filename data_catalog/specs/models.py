@@ -1,0 +1,91 @@
+"""What each kind of spec file may say. The file's name, without `.toml`, is the spec's name."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+Name = Annotated[str, Field(pattern=_NAME)]
+Setting = bool | int | float | str
+Split = Literal["train", "val", "test"]
+Groups = Literal["class_attribute", "attribute"]
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a spec."""
+    return re.match(_NAME, text) is not None
+
+
+class Spec(BaseModel):
+    """A spec: unknown fields are errors, so that a typing mistake never goes unnoticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SimulatedSource(Spec):
+    """Embeddings drawn by `dat_lib.simulation`; `settings` are its arguments."""
+
+    kind: Literal["simulated"]
+    settings: dict[str, Setting] = {}
+
+
+class ImportedEmbeddings(Spec):
+    """Embeddings that `dat import embeddings` has read.
+
+    The digests of the files are facts in the key, the folder is not. `samples` is the content digest of the samples,
+    which must be the same for every backbone of a dataset.
+    """
+
+    folder: str
+    samples: str
+    images_sha256: str
+    texts_sha256: str
+
+
+class DatasetSpec(Spec):
+    """Images with a class and a spurious attribute, or their embeddings.
+
+    `groups`: accuracy is taken a (class, attribute) or an attribute alone. `reference_split`: where methods that need
+    reference images take them from.
+    """
+
+    title: str = ""
+    prompts: Name
+    groups: Groups = "class_attribute"
+    reference_split: Split = "train"
+    source: SimulatedSource | None = None
+    embeddings: dict[Name, ImportedEmbeddings] = {}
+
+
+class BackboneSpec(Spec):
+    """A vision-language model. `precomputed` ones exist as imported embeddings only."""
+
+    title: str = ""
+    kind: Literal["precomputed", "simulated"]
+    dimension: int | None = Field(default=None, gt=0)
+    logit_scale: float = Field(default=100.0, gt=0)
+
+
+class MethodSettings(Spec):
+    """Settings of one method: for every dataset, and for single ones."""
+
+    defaults: dict[str, Setting] = {}
+    datasets: dict[Name, dict[str, Setting]] = {}
+
+
+class Grid(Spec):
+    """Every combination of what is listed. A list under `set` is swept; each value becomes a variant."""
+
+    datasets: list[Name] = Field(min_length=1)
+    backbones: list[Name] = Field(min_length=1)
+    methods: list[Name] = Field(min_length=1)
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(default=[0], min_length=1)
+    set: dict[str, Setting | list[Setting]] = {}
+
+
+class SuiteSpec(Spec):
+    """What one run computes."""
+
+    title: str = ""
+    grid: list[Grid] = Field(min_length=1)

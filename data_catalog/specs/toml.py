@@ -1,0 +1,74 @@
+"""Reading a TOML file into a spec, with errors that name file, line and field."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from data_catalog.errors import UserError
+
+S = TypeVar("S", bound=BaseModel)
+_HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""^\s*("[^"]+"|'[^']+'|[A-Za-z0-9_\-]+)\s*(?=[.=])""")
+
+
+def read_toml(path: Path, model: type[S]) -> S:
+    """Return the spec in a file; `UserError` with file, line and field when it cannot be."""
+    text = read_text(path)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        place = f"{path}, line {line.group(1)}" if line else str(path)
+        raise UserError(f"is not valid TOML: {error}", where=place) from error
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise UserError("\n  ".join(_problems(error, text)), where=str(path)) from error
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; `UserError` when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8 text", where=str(path)) from error
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def _problems(error: ValidationError, text: str) -> list[str]:
+    problems = []
+    for problem in error.errors(include_url=False):
+        field = tuple(part for part in problem["loc"] if not str(part).startswith(("function-", "list[")))
+        message = problem["msg"].removeprefix("Value error, ")
+        name = ".".join(map(str, field))
+        line = line_of(text, field)
+        place = ", ".join(part for part in (f"line {line}" if line else "", name) if part)
+        problems.append(f"{place}: {message}" if place else message)
+    return list(dict.fromkeys(problems))
+
+
+def line_of(text: str, field: tuple[Any, ...]) -> int | None:
+    """Return the line on which a field, or the nearest table around it, is written."""
+    table: tuple[Any, ...] = ()
+    counts: dict[tuple[Any, ...], int] = {}
+    best: tuple[int, int] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header:
+            table = tuple(part.strip().strip("\"'") for part in header.group(2).split("."))
+            if header.group(1):
+                position = counts.get(table, -1) + 1
+                counts[table] = position
+                table = (*table, position)
+            path = table
+        elif key:
+            path = (*table, key.group(1).strip("\"'"))
+        else:
+            continue
+        if path == field[: len(path)] and (best is None or len(path) > best[0]):
+            best = (len(path), number)
+    return best[1] if best else None

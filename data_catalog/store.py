@@ -1,0 +1,241 @@
+"""The artifact store: immutable Parquet files, committed by manifests.
+
+Files are named by the digest of their bytes, so two processes that publish the same thing write the same file. The
+manifest is linked into place last and never replaced: whoever comes second adopts the first one's. A process that dies
+leaves at most files nobody refers to, which `gc` removes.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data_catalog.errors import DamagedError, StoreError, UserError
+from data_catalog.home import Home
+from data_catalog.locking import lock
+from data_catalog.manifest import Manifest, StoredFile, parse_manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class Store:
+    """Artifacts of one `DAT_HOME`."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+
+    def manifest_path(self, step: str, key: str) -> Path:
+        """Return where the manifest of an artifact lies, if it is committed."""
+        return self.home.manifests / step / f"{key}.json"
+
+    def find(self, step: str, key: str) -> Manifest | None:
+        """Return the manifest of a committed artifact, None when there is none; `DamagedError` when it is garbled."""
+        path = self.manifest_path(step, key)
+        try:
+            text = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            manifest = parse_manifest(text)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DamagedError(f"manifest is damaged ({error})", step=step, key=key, where=str(path)) from error
+        except UserError as error:
+            raise UserError(error.problem, where=str(path), remedy=error.remedy) from error
+        if manifest.key != key or manifest.step != step:
+            raise DamagedError("manifest belongs to another artifact", step=step, key=key, where=str(path))
+        return manifest
+
+    def listing(self, step: str | None = None) -> Iterator[tuple[str, str]]:
+        """Yield (step, key) of every committed artifact, or those of one step, from file names alone."""
+        for found_step, key, _ in self._files(step):
+            yield found_step, key
+
+    def stamps(self) -> dict[tuple[str, str], int]:
+        """Return {(step, key): time its manifest was written, in nanoseconds} of every committed artifact."""
+        stamps = {}
+        for step, key, entry in self._files():
+            with suppress(FileNotFoundError):
+                stamps[step, key] = entry.stat().st_mtime_ns
+        return stamps
+
+    def _files(self, step: str | None = None) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+        steps = [step] if step is not None else [entry.name for entry in _entries(self.home.manifests)]
+        for name in steps:
+            for entry in _entries(self.home.manifests / name):
+                if entry.name.endswith(".json"):
+                    yield name, entry.name[: -len(".json")], entry
+
+    def manifests(self, step: str | None = None) -> Iterator[Manifest]:
+        """Yield every readable manifest, or those of one step; damaged ones are left to `verify`."""
+        for found_step, key in self.listing(step):
+            with suppress(DamagedError):
+                manifest = self.find(found_step, key)
+                if manifest is not None:
+                    yield manifest
+
+    def absent_file(self, manifest: Manifest) -> StoredFile | None:
+        """Return a file of the artifact that is not there in its full size, None when all are."""
+        for file in manifest.files:
+            try:
+                size = (self.home.root / file.path).stat().st_size
+            except OSError:
+                return file
+            if size != file.bytes:
+                return file
+        return None
+
+    def check(self, manifest: Manifest, file: StoredFile) -> None:
+        """Re-digest a file; `DamagedError` when it is not what was published."""
+        path = self.home.root / file.path
+        try:
+            found = file_digest(path)
+        except OSError as error:
+            problem = f"cannot be read ({error.strerror})"
+        else:
+            if found == file.sha256:
+                return
+            problem = "has changed since it was published"
+        raise DamagedError(f"{problem} ({manifest.cell})", step=manifest.step, key=manifest.key, where=str(path))
+
+    def read(self, manifest: Manifest) -> "pa.Table":
+        """Return the artifact's table, after checking that every byte is as published."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for file in manifest.files:
+            self.check(manifest, file)
+            tables.append(pq.read_table(self.home.root / file.path, memory_map=True))
+        return pa.concat_tables(tables)
+
+    @contextmanager
+    def computing(self, key: str) -> Iterator[Path]:
+        """Hold a key's lock and give its staging folder, so that each key is computed by one process at a time.
+
+        The lock frees itself when the process dies; what the dead one left in the folder belongs to the next holder.
+        """
+        with lock(self.home.locks / f"{key}.lock"):
+            folder = self.home.staging / key
+            with _explained(self.home.root):
+                folder.mkdir(parents=True, exist_ok=True)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def add_table(self, step: str, table: "pa.Table", folder: Path) -> StoredFile:
+        """Write a table as one Parquet file and move it, complete, to its place."""
+        import pyarrow.parquet as pq
+
+        draft = folder / "table.parquet"
+        with _explained(self.home.root):
+            pq.write_table(
+                table,
+                draft,
+                compression={name: "NONE" if name == "embedding" else "ZSTD" for name in table.column_names},
+                write_page_checksum=True,
+            )
+            _flush(draft)
+            digest, size = file_digest(draft), draft.stat().st_size
+            place = self.home.objects / step / f"{digest}.parquet"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            # The same name means the same bytes, so replacing is safe, and it heals a damaged file.
+            draft.replace(place)
+            _flush(place.parent)
+        return StoredFile(str(place.relative_to(self.home.root)), digest, size, table.num_rows)
+
+    def commit(self, manifest: Manifest) -> Manifest:
+        """Make an artifact visible. When another process was first, its manifest is returned and ours forgotten."""
+        place = self.manifest_path(manifest.step, manifest.key)
+        with _explained(self.home.root):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = place.parent / f".{manifest.key}.{os.getpid()}.{os.urandom(4).hex()}"
+            try:
+                with draft.open("x", encoding="utf-8") as stream:
+                    stream.write(manifest.to_json())
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.link(draft, place)
+            except FileExistsError:
+                winner = self.find(manifest.step, manifest.key)
+                assert winner is not None
+                return winner
+            finally:
+                draft.unlink(missing_ok=True)
+            _flush(place.parent)
+        (self.home.quarantine / f"{manifest.key}.json").unlink(missing_ok=True)
+        return manifest
+
+    def quarantined(self, key: str) -> bool:
+        """Whether this artifact was set aside as damaged and has not been computed again since."""
+        return (self.home.quarantine / f"{key}.json").exists()
+
+    def set_aside(self, step: str, key: str, damaged: StoredFile | None = None) -> None:
+        """Move a damaged artifact to the quarantine: from now on it is not there, and planned as `corrupt`."""
+        if damaged is None and not self.manifest_path(step, key).exists():
+            return
+        with _explained(self.home.root):
+            self.home.quarantine.mkdir(parents=True, exist_ok=True)
+            if damaged is not None:
+                path = self.home.root / damaged.path
+                with suppress(FileNotFoundError):
+                    path.replace(self.home.quarantine / f"{step}-{path.name}")
+            with suppress(FileNotFoundError):
+                self.manifest_path(step, key).replace(self.home.quarantine / f"{key}.json")
+
+
+def file_digest(path: Path) -> str:
+    """Return the sha256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a small text file so that readers see the old or the new text, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    with _explained(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_text(text, encoding="utf-8")
+            _flush(draft)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if not entry.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _flush(path: Path) -> None:
+    """Force a file or folder to the disk, so that the order of writes survives a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(where: Path) -> Iterator[None]:
+    """Turn the system's refusals to write into an error a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            remedy = "free some space (`dat gc --scope superseded` helps) and run again: finished work is kept"
+        else:
+            remedy = "check the folder's owner and permissions, or set DAT_HOME to another folder"
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise StoreError(f"cannot be written: {why}", where=str(where), remedy=remedy) from error

@@ -1,0 +1,1 @@
+"""What runs, in which order; and the command line on top of it."""

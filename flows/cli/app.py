@@ -1,0 +1,59 @@
+"""The commands of `dat`. Each module of this package holds those that belong together."""
+
+import typer
+
+from data_catalog.errors import UserError
+from flows.cli import computing, importing, keeping, looking
+from flows.cli.output import complain, note
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="dat",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Evaluate and repair vision-language models that lean on spurious correlations.
+
+State lives in `DAT_HOME` (default: `.dat` in the current folder), your own specs in `DAT_SPECS` (default: `specs`).
+
+Exit codes: 0 done, 1 some cells failed or something was damaged, 2 wrong usage or input, 3 something is stale
+(`dat plan --check`).
+
+Begin with `dat run demo`, then `dat sql "SELECT * FROM leaderboard"`.
+""",
+)
+
+catalog = typer.Typer(no_args_is_help=True, help="The index behind `dat sql`.")
+imports = typer.Typer(no_args_is_help=True, help="Bring in what exists already.")
+app.add_typer(catalog, name="catalog")
+app.add_typer(imports, name="import")
+
+app.command()(computing.run)
+app.command()(computing.plan)
+app.command()(looking.why)
+app.command()(looking.status)
+app.command()(looking.sql)
+app.command("ls")(looking.list_specs)
+app.command()(keeping.validate)
+imports.command("embeddings")(importing.embeddings)
+app.command()(keeping.verify)
+app.command()(keeping.gc)
+catalog.command("rebuild")(keeping.rebuild)
+app.command()(keeping.doctor)
+
+
+def run() -> int:
+    """Run one command and return its exit code."""
+    try:
+        app()
+    except UserError as error:
+        complain(error)
+        return 2
+    except SystemExit as request:
+        if request.code == _INTERRUPTED:
+            note("stopped; finished work is kept, and the same command goes on from there")
+        return int(request.code or 0)
+    return 0

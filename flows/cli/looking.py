@@ -1,0 +1,282 @@
+"""`dat why`, `dat status`, `dat sql` and `dat ls`: looking without changing anything."""
+
+import csv
+import json
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from data_catalog.errors import UserError
+from data_catalog.home import Home
+from data_catalog.reader import Answer, index_condition, query
+from data_catalog.runs import is_running
+from data_catalog.specs.collection import Specs, unknown
+from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
+
+
+class Format(StrEnum):
+    """How `dat sql` prints."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+class Listing(StrEnum):
+    """What `dat ls` lists."""
+
+    datasets = "datasets"
+    backbones = "backbones"
+    methods = "methods"
+    prompts = "prompts"
+    suites = "suites"
+
+
+def sql(
+    question: Annotated[str, typer.Argument(help="One SELECT, DESCRIBE or SUMMARIZE.", show_default=False)],
+    output: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.table,
+) -> None:
+    """Ask the catalog a question in SQL.
+
+    Views: results, group_accuracy, predictions, leaderboard, paper, vs_paper, artifacts, lineage, runs, decisions,
+    costs. `DESCRIBE results` lists columns; `SELECT column_name, comment FROM duckdb_columns() WHERE table_name =
+    'results'` explains them.
+
+    Examples:
+
+        dat sql "SELECT method, wg, avg FROM leaderboard WHERE dataset = 'simbirds'"
+        dat sql "SELECT * FROM results" --format csv > results.csv
+        dat sql "SELECT cell, reason FROM decisions WHERE outcome = 'computed'" --format json
+    """
+    answer = query(Home.from_environment(), question)
+    _mention_index(answer)
+    if output is Format.json:
+        print_json(_records(answer))
+    elif output is Format.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+    else:
+        print_table(answer.columns, answer.rows)
+        if console.is_terminal:
+            console.print(f"[dim]{len(answer.rows)} rows[/]")
+
+
+def why(
+    cell: Annotated[
+        str, typer.Argument(help="A cell's name, a part of it, or the start of a key.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Explain a cell: what was decided about it, why, and what it was made from.
+
+    Examples:
+
+        dat why metrics/simbirds/simclip/zero_shot
+        dat why zero_shot
+    """
+    home = Home.from_environment()
+    name = _one_cell(home, cell)
+    decisions = query(
+        home,
+        "SELECT run_id, decided, action, reason, outcome, key, seconds, error FROM decisions "
+        "WHERE cell = ? ORDER BY run_id DESC, position DESC LIMIT 10",
+        [name],
+    )
+    versions = query(
+        home,
+        "SELECT key, current, created, run_id, rows, path, params, facts, code FROM artifacts "
+        "WHERE cell = ? ORDER BY created DESC",
+        [name],
+    )
+    current = next((record for record in versions.records() if record["current"]), None)
+    lineage = _lineage(home, current["key"]) if current else []
+    if as_json:
+        print_json({"cell": name, "decisions": decisions.records(), "versions": _records(versions), "lineage": lineage})
+        return
+    console.print(f"[bold]{escape(name)}[/]")
+    rows = [
+        (row["run_id"], row["decided"], row["outcome"], row["reason"] or "nothing changed", row["error"] or "")
+        for row in decisions.records()
+    ]
+    if any(row[-1] for row in rows):
+        print_table(("run", "when", "outcome", "why", "error"), rows)
+    else:
+        print_table(("run", "when", "outcome", "why"), [row[:-1] for row in rows])
+    if current is None:
+        console.print("there is no artifact of this cell now")
+        return
+    console.print(f"\nkey {current['key']}\nfile {home.root / current['path']}")
+    console.print(f"settings {escape(current['params'])}", soft_wrap=True)
+    if current["facts"] != "{}":
+        console.print(f"facts {escape(current['facts'])}")
+    tree = Tree(escape(name), guide_style="dim")
+    _grow(tree, lineage, current["key"])
+    console.print("\nmade from:")
+    console.print(tree)
+
+
+def status(as_json: AsJson = False) -> None:
+    """Show what the store holds, how large it is, and how the last runs ended."""
+    home = Home.from_environment()
+    steps = query(
+        home,
+        "SELECT step, count(*) AS artifacts, count(*) FILTER (current) AS current, sum(bytes)::BIGINT AS bytes "
+        "FROM artifacts GROUP BY step ORDER BY min(created)",
+    )
+    runs = query(
+        home,
+        "SELECT run_id, started, finished, status, command, request, computed, up_to_date, failed FROM runs "
+        "ORDER BY run_id DESC LIMIT 5",
+    )
+    recent = [
+        {
+            **run,
+            "status": "running" if run["status"] == "unfinished" and is_running(home, run["run_id"]) else run["status"],
+        }
+        for run in runs.records()
+    ]
+    condition = index_condition(home)
+    damaged = len(list(home.quarantine.glob("*.json")))
+    if as_json:
+        print_json(
+            {
+                "home": str(home.root),
+                "index": condition,
+                "quarantined": damaged,
+                "steps": steps.records(),
+                "runs": recent,
+            }
+        )
+        return
+    console.print(f"home   {escape(str(home.root))}{'' if home.root.exists() else ' (nothing there yet)'}")
+    console.print(f"index  {escape(condition)}")
+    if damaged:
+        console.print(f"[red]{damaged} damaged artifacts are set aside; `dat run` computes them again[/]")
+    if steps.rows:
+        rows = [(step, count, current, size_text(size)) for step, count, current, size in steps.rows]
+        print_table(("step", "artifacts", "current", "size"), rows)
+    if recent:
+        rows = [
+            (r["run_id"], r["started"], r["status"], r["command"], json.loads(r["request"] or "{}").get("request", ""))
+            for r in recent
+        ]
+        counts = [(r["computed"], r["up_to_date"], r["failed"]) for r in recent]
+        rows = [(*row, *count) for row, count in zip(rows, counts, strict=True)]
+        print_table(("run", "started", "status", "command", "request", "computed", "up to date", "failed"), rows)
+
+
+def list_specs(
+    kind: Annotated[Listing, typer.Argument(help="What to list.")],
+    as_json: AsJson = False,
+) -> None:
+    """List datasets, backbones, methods, prompt sets or suites.
+
+    Examples:
+
+        dat ls suites
+        dat ls methods --json
+    """
+    home = Home.from_environment()
+    records = _method_records() if kind is Listing.methods else _spec_records(Specs.from_environment(home), kind)
+    if as_json:
+        print_json(records)
+    elif records:
+        print_table(tuple(records[0]), [tuple(record.values()) for record in records])
+    else:
+        console.print(f"there are no {kind.value} yet")
+
+
+def _spec_records(specs: Specs, kind: Listing) -> list[dict[str, Any]]:
+    records = []
+    for name in specs.names(kind.value):
+        try:
+            path = specs.path(kind.value, name)
+            reader = {"datasets": specs.dataset, "backbones": specs.backbone, "suites": specs.suite}
+            spec = reader.get(kind.value, specs.prompt_set)(name)
+            title = getattr(spec, "title", "") or getattr(spec, "source", "")
+            records.append({"name": name, "title": title, "file": _near(path)})
+        except UserError as error:
+            records.append({"name": name, "title": f"BROKEN: {error.problem}", "file": str(error.where)})
+    return records
+
+
+def _method_records() -> list[dict[str, Any]]:
+    from dat_lib.methods.registry import make_method, method_names
+
+    records = []
+    for name in method_names():
+        method = make_method(name)
+        needs = method.needs
+        reads = [f"{role} prompts" for role in needs.text]
+        pool = [
+            what for what, needed in (("labels", needs.pool_labels), ("attributes", needs.pool_attributes)) if needed
+        ]
+        if needs.pool:
+            reads.append(f"reference images{' with ' if pool else ''}{' and '.join(pool)}")
+        if needs.test_attributes:
+            reads.append("test attributes")
+        records.append({"name": name, "title": method.title, "reads": ", ".join(reads)})
+    return records
+
+
+def _one_cell(home: Home, text: str) -> str:
+    """Return the one cell that a person means."""
+    known = query(home, "SELECT cell, key FROM artifacts UNION SELECT cell, key FROM decisions").rows
+    names = sorted({cell for cell, _ in known})
+    if text in names:
+        return text
+    by_key = {cell for cell, key in known if key and len(text) >= 6 and key.startswith(text)}
+    found = sorted(by_key or {name for name in names if text in name})
+    if len(found) > 1:
+        metrics = [name for name in found if name.startswith("metrics/") and name.endswith(f"/{text}")]
+        if len(metrics) == 1:
+            return metrics[0]
+        shown = ", ".join(found[:8]) + (" …" if len(found) > 8 else "")
+        raise UserError(f"{len(found)} cells match {text}", remedy=f"name one of: {shown}")
+    if not found:
+        raise unknown("cell", text, names, 'dat sql "SELECT DISTINCT cell FROM artifacts"')
+    return found[0]
+
+
+def _lineage(home: Home, key: str) -> list[dict[str, Any]]:
+    return query(
+        home,
+        "WITH RECURSIVE up AS (SELECT * FROM lineage WHERE key = ? UNION "
+        "SELECT l.* FROM lineage l JOIN up ON l.key = up.parent_key) "
+        "SELECT DISTINCT key, cell, role, parent_key, parent_cell FROM up ORDER BY cell, role",
+        [key],
+    ).records()
+
+
+def _grow(tree: Tree, lineage: list[dict[str, Any]], key: str) -> None:
+    for link in lineage:
+        if link["key"] == key:
+            name = link["parent_cell"] or "(collected)"
+            branch = tree.add(f"{escape(link['role'])}: {escape(name)} [dim]{link['parent_key'][:12]}[/]")
+            _grow(branch, lineage, link["parent_key"])
+
+
+def _records(answer: Answer) -> list[dict[str, Any]]:
+    """Return rows as dictionaries, JSON columns as the data they hold."""
+    return [
+        {
+            name: json.loads(value) if kind == "JSON" and value is not None else value
+            for name, kind, value in zip(answer.columns, answer.types, row, strict=True)
+        }
+        for row in answer.rows
+    ]
+
+
+def _mention_index(answer: Answer) -> None:
+    if answer.index not in ("file", "behind", "absent"):
+        note(f"the index file is {answer.index}; answered from the manifests (`dat catalog rebuild` mends it)")
+
+
+def _near(path: Any) -> str:
+    text = str(path)
+    return text.split("/data_catalog/specs/")[-1] + " (shipped)" if "/data_catalog/specs/" in text else text

@@ -1,0 +1,1 @@
+"""The steps of the pipeline, and the bridge between them and the store."""

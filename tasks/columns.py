@@ -1,0 +1,30 @@
+"""Columns of Arrow tables as arrays, and back."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def vector_column(vectors: npt.NDArray[np.float32]) -> pa.FixedSizeListArray:
+    """Return [N, d] as a column of N float vectors."""
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
+def vectors_of(table: pa.Table) -> npt.NDArray[np.float32]:
+    """Return the column `embedding` as [N, d], without copying where it is one chunk."""
+    column = table.column("embedding").combine_chunks()
+    size = column.type.list_size
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
+
+
+def integers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """Return a column of integers."""
+    return table.column(name).to_numpy().astype(np.int64)
+
+
+def texts(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    """Return a column of texts."""
+    return np.array(table.column(name).to_pylist(), dtype=np.str_)

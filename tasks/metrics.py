@@ -1,0 +1,64 @@
+"""Metrics of one method's predictions: accuracy a group, worst group, averages and gap."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dat_lib.metrics import GroupAccuracy, group_metrics
+from tasks.columns import integers, texts
+from tasks.step import Output, Work
+
+
+def compute(work: Work) -> Output:
+    """Return one row a group; the summary holds what is asked for most, and the method's notes."""
+    params, predictions = work.params, work.inputs["predictions"]
+    metrics = group_metrics(
+        integers(predictions, "prediction"),
+        integers(predictions, "label"),
+        integers(predictions, "attribute"),
+        groups=params["groups"],
+        reference_counts=_training_counts(work),
+        n_classes=len(params["classes"]),
+        n_attributes=len(params["attributes"]),
+    )
+    groups = [_record(group, params["classes"], params["attributes"]) for group in metrics.per_group.values()]
+    summary = {
+        "wg": metrics.worst_group,
+        "avg": metrics.average,
+        "avg_adjusted": metrics.average_adjusted,
+        "gap": metrics.gap,
+        "worst_group": _name(metrics.worst, params["classes"], params["attributes"]),
+        "samples": predictions.num_rows,
+        "groups": groups,
+    }
+    return Output(pa.Table.from_pylist(groups), summary)
+
+
+def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:
+    """Return the group sizes of the training split, None when there is no such split."""
+    samples, params = work.inputs["samples"], work.params
+    train = texts(samples, "split") == "train"
+    if not train.any():
+        return None
+    counts = np.zeros((len(params["classes"]), len(params["attributes"])), dtype=np.int64)
+    np.add.at(counts, (integers(samples, "label")[train], integers(samples, "attribute")[train]), 1)
+    return counts.sum(axis=0) if params["groups"] == "attribute" else counts
+
+
+def _record(group: GroupAccuracy, classes: Sequence[str], attributes: Sequence[str]) -> dict[str, Any]:
+    return {
+        "group": _name(group, classes, attributes),
+        "label": group.label,
+        "attribute": group.attribute,
+        "correct": group.correct,
+        "total": group.total,
+        "accuracy": group.accuracy,
+    }
+
+
+def _name(group: GroupAccuracy, classes: Sequence[str], attributes: Sequence[str]) -> str:
+    words = [] if group.label is None else [classes[group.label]]
+    return ", ".join([*words, attributes[group.attribute]])

@@ -1,0 +1,86 @@
+"""What many tests use: a command line with a home of its own, and an embeddings folder."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dat_lib.simulation import simulate
+from data_catalog.home import Home
+
+PROMPTS = """
+classes = ["landbird", "waterbird"]
+attributes = ["land", "water"]
+
+[prompts]
+class = "a photo of a {class}"
+attribute = "a photo with a {attribute} background"
+group = "a photo of a {class} in {attribute}"
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """An empty home, which is also the one that commands use."""
+    monkeypatch.setenv("DAT_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DAT_SPECS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Home.from_environment()
+
+
+@pytest.fixture
+def dat(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run a `dat` command in this process."""
+    from flows.cli.app import run
+
+    def command(*words: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["dat", *words])
+        capsys.readouterr()
+        code = run()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Ran(code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def embeddings_folder(tmp_path: Path) -> Path:
+    """A small, sound embeddings folder."""
+    folder = tmp_path / "export"
+    folder.mkdir()
+    world = simulate(seed=3, dim=16, train=400, val=40, test=120)
+    write_images(
+        folder,
+        sample_id=world.sample_ids.tolist(),
+        split=world.split.tolist(),
+        label=world.labels.tolist(),
+        attribute=world.attributes.tolist(),
+        embedding=list(world.embeddings),
+    )
+    vectors = world.prompt_vectors
+    write_texts(folder, list(vectors), list(vectors.values()))
+    (folder / "prompts.toml").write_text(PROMPTS)
+    return folder
+
+
+def write_images(folder: Path, *, embedding: list[np.ndarray], **columns: list[object]) -> None:
+    vectors = pa.array([np.asarray(vector).tolist() for vector in embedding], pa.list_(pa.float32()))
+    pq.write_table(pa.table({**columns, "embedding": vectors}), folder / "images.parquet")
+
+
+def write_texts(folder: Path, prompts: list[str], embedding: list[np.ndarray]) -> None:
+    vectors = pa.array([np.asarray(vector).tolist() for vector in embedding], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"prompt": prompts, "embedding": vectors}), folder / "texts.parquet")

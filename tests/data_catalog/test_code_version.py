@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from data_catalog.code_version import CodeVersions
+from data_catalog.errors import UserError
+
+FILES = {
+    "tasks/__init__.py": "",
+    "tasks/step.py": "from dat_lib.density import density\n\ndef compute(x):\n    return density(x)\n",
+    "dat_lib/__init__.py": "import lazy_loader\n__getattr__ = lazy_loader.attach_stub(__name__, __file__)\n",
+    "dat_lib/__init__.pyi": "from .density import density as density\nfrom .other import other as other\n",
+    "dat_lib/density.py": (
+        '"""Densities."""\n\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import dat_lib.types_only\n\n'
+        'def density(x):\n    """Double."""\n    from . import helper\n    return helper.twice(x)  # why\n'
+    ),
+    "dat_lib/helper.py": "def twice(x):\n    return 2 * x\n",
+    "dat_lib/other.py": "def other(x):\n    return x\n",
+    "dat_lib/types_only.py": "X = int\n",
+    "plugin/__init__.py": "",
+    "plugin/method.py": "from dat_lib import density\nfrom plugin.inner import scale\n",
+    "plugin/inner.py": "def scale(x):\n    return x\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def closure(project: Path, *roots: str) -> dict[str, str]:
+    return CodeVersions((project,)).closure(roots)
+
+
+def edit(project: Path, name: str, old: str, new: str) -> None:
+    path = project / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_a_step_reaches_what_it_imports_at_any_depth_and_nothing_else(project: Path) -> None:
+    reached = closure(project, "tasks.step")
+    assert set(reached) == {"tasks", "tasks.step", "dat_lib", "dat_lib.density", "dat_lib.helper"}
+
+
+def test_a_lazily_exported_name_leads_to_the_module_that_defines_it(project: Path) -> None:
+    reached = closure(project, "plugin.method")
+    assert {"plugin.inner", "dat_lib.density", "dat_lib.helper"} <= set(reached)
+    assert "dat_lib.other" not in reached
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("dat_lib/density.py", "# why", "# because"),
+        ("dat_lib/density.py", '"""Double."""', '"""Twice as much,\n\n    in other words."""'),
+        ("dat_lib/density.py", '"""Densities."""\n', ""),
+        ("dat_lib/helper.py", "return 2 * x", "return (2\n            *   x)"),
+        ("dat_lib/types_only.py", "int", "float"),
+        ("dat_lib/other.py", "return x", "return -x"),
+        ("dat_lib/__init__.pyi", "from .other import other as other\n", ""),
+    ],
+)
+def test_comments_docstrings_formatting_and_unreached_code_do_not_count(project, name, old, new) -> None:
+    before = closure(project, "tasks.step")
+    edit(project, name, old, new)
+    assert closure(project, "tasks.step") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "changed"),
+    [
+        ("dat_lib/helper.py", "2 * x", "3 * x", {"dat_lib.helper"}),
+        ("dat_lib/density.py", "helper.twice(x)", "helper.twice(x + 0)", {"dat_lib.density"}),
+        ("dat_lib/helper.py", "def twice(x)", "def twice(x=1)", {"dat_lib.helper"}),
+    ],
+)
+def test_an_edited_helper_counts(project, name, old, new, changed) -> None:
+    before = closure(project, "tasks.step")
+    edit(project, name, old, new)
+    after = closure(project, "tasks.step")
+    assert {module for module in before if before[module] != after[module]} == changed
+
+
+def test_a_dynamically_chosen_module_counts_when_it_is_a_root(project: Path) -> None:
+    without, with_method = closure(project, "tasks.step"), closure(project, "tasks.step", "plugin.method")
+    assert set(with_method) - set(without) == {"plugin", "plugin.method", "plugin.inner"}
+    edit(project, "plugin/inner.py", "return x", "return 2 * x")
+    assert closure(project, "tasks.step", "plugin.method") != with_method
+
+
+def test_a_root_without_source_is_an_error(project: Path) -> None:
+    with pytest.raises(UserError, match=r"tasks\.nowhere"):
+        closure(project, "tasks.nowhere")
+
+
+def test_a_syntax_error_names_file_and_line(project: Path) -> None:
+    edit(project, "dat_lib/helper.py", "return", "retrun retrun")
+    with pytest.raises(UserError, match=r"helper\.py, line 2"):
+        closure(project, "tasks.step")
+
+
+def test_the_real_project_is_found_where_python_finds_it() -> None:
+    assert "data_catalog.errors" in CodeVersions().closure(["data_catalog.store"])

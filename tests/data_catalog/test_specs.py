@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import pytest
+
+from data_catalog.errors import UserError
+from data_catalog.home import Home
+from data_catalog.specs.collection import Specs
+from data_catalog.specs.prompts import PromptSet
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DAT_SPECS", str(tmp_path))
+    for kind in ("datasets", "backbones", "prompts", "methods", "suites"):
+        (tmp_path / kind).mkdir()
+    return tmp_path
+
+
+def specs(folder: Path) -> Specs:
+    return Specs.from_environment(Home(folder / "home"))
+
+
+def test_a_users_folder_stands_beside_the_shipped_one(folder: Path) -> None:
+    (folder / "suites/mine.toml").write_text(
+        '[[grid]]\ndatasets = ["simbirds"]\nbackbones = ["simclip"]\nmethods = ["zero_shot"]\n'
+    )
+    assert {"mine", "demo"} <= set(specs(folder).names("suites"))
+    assert specs(folder).suite("mine").grid[0].seeds == [0]
+
+
+def test_specs_in_the_current_folder_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DAT_SPECS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs/backbones").mkdir(parents=True)
+    (tmp_path / "specs/backbones/mine.toml").write_text('kind = "precomputed"\n')
+    assert specs(tmp_path).backbone("mine").logit_scale == 100
+
+
+def test_a_missing_spec_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DAT_SPECS", str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="is no folder"):
+        specs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('kind = "precomputed"\ndimension = "x"\n', "line 2, dimension: Input should be a valid integer"),
+        ('kind = "precomputed"\n\ndimenson = 3\n', "line 3, dimenson: Extra inputs are not permitted"),
+        ('title = "t"\nkind = "other"\n', "line 2, kind: Input should be 'precomputed'"),
+        ('title = "t"\n', "kind: Field required"),
+        ("kind = \n", "line 1"),
+        ('kind = "precomputed"\nlogit_scale = -1.0\n', "line 2, logit_scale: Input should be greater than 0"),
+    ],
+)
+def test_errors_name_file_line_and_field(folder: Path, text: str, expected: str) -> None:
+    (folder / "backbones/mine.toml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        specs(folder).backbone("mine")
+    assert "mine.toml" in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_the_line_is_that_of_the_right_table(folder: Path) -> None:
+    grid = 'datasets = ["d"]\nbackbones = ["b"]\n'
+    (folder / "suites/mine.toml").write_text(
+        f'[[grid]]\n{grid}methods = ["m"]\n\n[[grid]]\n{grid}methods = ["m"]\nseeds = [0, -1]\n'
+    )
+    with pytest.raises(UserError, match=r"line 10, grid\.1\.seeds\.1"):
+        specs(folder).suite("mine")
+
+
+def test_names_get_did_you_mean() -> None:
+    shipped = Specs((Path(__file__).parents[2] / "data_catalog/specs",))
+    with pytest.raises(UserError, match="did you mean simbirds"):
+        shipped.dataset("simbird")
+
+
+def test_one_name_in_two_folders_is_an_error_that_names_both(folder: Path) -> None:
+    (folder / "suites/demo.toml").write_text("")
+    with pytest.raises(UserError, match=r"suite demo is defined twice") as caught:
+        specs(folder).suite("demo")
+    assert str(caught.value).count("demo.toml") == 2
+
+
+def test_a_broken_file_stands_in_nobody_elses_way(folder: Path) -> None:
+    (folder / "suites/broken.toml").write_text("[[")
+    assert specs(folder).suite("demo").grid
+
+
+def test_settings_of_a_user_add_to_the_shipped_ones_and_win(folder: Path) -> None:
+    shipped = specs(folder).settings("dat", "waterbirds")
+    (folder / "methods/dat.toml").write_text("[datasets.waterbirds]\nk = 7\n[datasets.mine]\nn = 9\n")
+    assert specs(folder).settings("dat", "waterbirds") == {**shipped, "k": 7}
+    assert specs(folder).settings("dat", "mine") == {"n": 9}
+
+
+def prompts(**changes: object) -> PromptSet:
+    base = {"classes": ["ant", "bee"], "attributes": ["hive"], "prompts": {"class": "a {class}"}}
+    return PromptSet.model_validate({**base, **changes})
+
+
+def test_templates_are_written_out_over_words_with_their_article() -> None:
+    text = prompts(
+        prompts={"class": "see {a class}", "attribute": "in a {attribute}", "group": "{a class} in {a attribute}"}
+    ).text_for()
+    assert text == {
+        "class": ["see an ant", "see a bee"],
+        "attribute": ["in a hive"],
+        "group": [["an ant in a hive"], ["a bee in a hive"]],
+    }
+
+
+def test_a_method_sees_its_own_text_before_the_common_one() -> None:
+    own = {"class": ["1", "2"], "reject": [["x", "y"]], "source": "here", "ours": True}
+    found = prompts(prompts={"class": "a {class}", "roboshot": own})
+    assert found.text_for("roboshot") == {"class": ["1", "2"], "reject": [["x", "y"]]}
+    assert found.text_for("zero_shot") == {"class": ["a ant", "a bee"]}
+    assert found.all_prompts() == ["a ant", "a bee", "1", "2", "x", "y"]
+
+
+def test_variants_count_as_one_prompt_of_the_shape_and_as_several_to_embed() -> None:
+    found = prompts(prompts={"class": [{"variants": ["ant", "emmet"]}, "bee"]})
+    assert found.text_for()["class"] == [{"variants": ["ant", "emmet"]}, "bee"]
+    assert found.all_prompts() == ["ant", "emmet", "bee"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"prompts": {}}, "prompts.class is missing"),
+        ({"prompts": {"class": ["only one"]}}, "prompts.class has 1 prompts, expected 2"),
+        ({"prompts": {"class": "a {class}", "group": [["a", "b"], ["c", "d"]]}}, "2 x 2 prompts, expected 2 x 1"),
+        ({"prompts": {"class": ["a", ""]}}, "empty prompt"),
+        ({"prompts": {"class": "no placeholder"}}, "must be a template"),
+        ({"prompts": {"class": "a {class}", "m": {"x": [["a"], ["b", "c"]]}}}, "must all have the same length"),
+        ({"prompts": {"class": "a {class}", "m": {"x": 3}}}, r"prompts.m.x: expected a text"),
+        ({"prompts": {"class": ["a", {"variants": []}]}}, "expected a text"),
+        ({"classes": ["ant", "ant"]}, "each only once"),
+    ],
+)
+def test_prompts_that_do_not_fit_are_named(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prompts(**changes)

@@ -1,0 +1,131 @@
+"""What an edit makes stale: tried by really editing files in a copy of the project."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+METHODS = ["zero_shot", "group_prompt", "tie", "tie_star"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for package in ("flows", "tasks", "dat_lib", "data_catalog"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    suites = tmp_path / "specs/suites"
+    suites.mkdir(parents=True)
+    (suites / "small.toml").write_text(
+        f'[[grid]]\ndatasets = ["simbirds"]\nbackbones = ["simclip"]\nmethods = {json.dumps(METHODS)}\n'
+    )
+    assert stale(tmp_path) == {}, "a first run brings everything up to date"
+    return tmp_path
+
+
+def dat(project: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(project), "DAT_HOME": str(project / "home")}
+    environment.pop("DAT_SPECS", None)
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from flows.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(project), *words],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def stale(project: Path) -> dict[str, str]:
+    """Run the suite if it never ran; return what a plan finds stale, with reasons."""
+    if not (project / "home").exists():
+        dat(project, "run", "small")
+    plan = json.loads(dat(project, "plan", "small", "--json"))
+    return {entry["cell"]: entry["reason"] for entry in plan if entry["action"] != "up to date"}
+
+
+def edit(project: Path, file: str, old: str, new: str) -> None:
+    path = project / file
+    text = path.read_text()
+    assert text.count(old) >= 1, f"{file} does not hold {old!r}"
+    path.write_text(text.replace(old, new, 1))
+
+
+def cells(step: str, *methods: str) -> set[str]:
+    return {f"{step}/simbirds/simclip/{method}" for method in methods}
+
+
+@pytest.mark.slow
+def test_comments_docstrings_and_formatting_leave_everything_up_to_date(project: Path) -> None:
+    edit(project, "dat_lib/arrays.py", "import numpy as np", "# A remark.\nimport numpy as np")
+    edit(project, "dat_lib/metrics.py", '"""Accuracy by group', '"""In other words: accuracy by group')
+    edit(project, "dat_lib/methods/tie.py", "\n\n\n", "\n\n\n\n\n")
+    assert stale(project) == {}
+
+
+@pytest.mark.slow
+def test_an_edited_helper_reruns_exactly_its_dependants_and_why_names_the_module(project: Path) -> None:
+    edit(project, "dat_lib/metrics.py", "100.0 * self.correct / self.total", "100.0 * (self.correct / self.total)")
+    expected = cells("metrics", *METHODS)
+    assert stale(project) == dict.fromkeys(expected, "code: dat_lib.metrics")
+    outcomes = json.loads(dat(project, "run", "small", "--json"))["outcomes"]
+    assert outcomes == {"up to date": 3 + len(METHODS), "computed": len(METHODS)}
+    ran = dat(
+        project,
+        "sql",
+        "SELECT cell FROM decisions WHERE run_id = 'r000002' AND outcome = 'computed'",
+        "--format",
+        "json",
+    )
+    assert {row["cell"] for row in json.loads(ran)} == expected
+    assert "code: dat_lib.metrics" in dat(project, "why", "metrics/simbirds/simclip/tie")
+    assert stale(project) == {}
+
+
+@pytest.mark.slow
+def test_an_edited_method_reruns_that_method_and_stops_where_the_output_is_equal(project: Path) -> None:
+    (project / "dat_lib/methods/tie.py").write_text(
+        (project / "dat_lib/methods/tie.py").read_text() + "\n\ndef _unused() -> int:\n    return 1\n"
+    )
+    found = stale(project)
+    assert {cell: found[cell] for cell in cells("predictions", "tie", "tie_star")} == dict.fromkeys(
+        cells("predictions", "tie", "tie_star"), "code: dat_lib.methods.tie"
+    )
+    assert {cell: found[cell] for cell in cells("metrics", "tie", "tie_star")} == dict.fromkeys(
+        cells("metrics", "tie", "tie_star"), "input: predictions"
+    )
+    assert set(found) == cells("predictions", "tie", "tie_star") | cells("metrics", "tie", "tie_star")
+    outcomes = json.loads(dat(project, "run", "small", "--json"))["outcomes"]
+    assert outcomes["computed"] == 2, "predictions came out equal, so metrics need not run"
+
+
+@pytest.mark.slow
+def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
+    edit(project, "dat_lib/simulation.py", "ATTRIBUTE_OFFSET = 0.4", "ATTRIBUTE_OFFSET = 0.41")
+    found = stale(project)
+    sources = {f"{step}/simbirds/simclip" for step in ("samples", "image_embeddings", "text_embeddings")}
+    assert {found[cell] for cell in sources} == {"code: dat_lib.simulation"}
+    assert set(found) == sources | cells("predictions", *METHODS) | cells("metrics", *METHODS)
+
+
+@pytest.mark.slow
+def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
+    edit(project, "flows/benchmark.py", "_FAILED = (", "_UNUSED = 1\n_FAILED = (")
+    edit(project, "tasks/graph.py", "BOOTSTRAP_DRAWS = 1000", "BOOTSTRAP_DRAWS = 500 + 500")
+    edit(project, "data_catalog/store.py", "_NO_ROOM = {", "_UNUSED = 1\n_NO_ROOM = {")
+    assert stale(project) == {}
+
+
+@pytest.mark.slow
+def test_a_changed_setting_is_named_with_its_values(project: Path) -> None:
+    settings = project / "specs/methods"
+    settings.mkdir(parents=True)
+    (settings / "tie.toml").write_text("[datasets.simbirds]\nnormalise_before = false\n")
+    found = stale(project)
+    assert found["predictions/simbirds/simclip/tie"] == "params: settings.normalise_before True -> False"
