@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -64,10 +65,10 @@ class GroupIndex:
     may_be_worst: npt.NDArray[np.bool_]
     """[G] False for groups kept out of the worst group."""
 
-    @property
+    @cached_property
     def totals(self) -> IntArray:
         """[G] samples a group."""
-        return self.counts(np.ones(len(self.of_sample), dtype=bool))
+        return np.bincount(self.of_sample, minlength=len(self.keys))
 
     def counts(self, chosen: npt.NDArray[np.bool_]) -> IntArray:
         """[G] samples a group among those chosen by a mask [N]."""
@@ -118,14 +119,13 @@ def group_metrics(
         n_attributes=n_attributes,
     )
     correct = index.counts(correctness(predictions, labels))
-    totals = index.totals
     per_group = {
         key: GroupAccuracy(*key, int(right), int(total))
-        for key, right, total in zip(index.keys, correct, totals, strict=True)
+        for key, right, total in zip(index.keys, correct, index.totals, strict=True)
     }
     weights = None if reference_counts is None else reference_weights(index, reference_counts, groups=groups)
-    worst, average, adjusted = summarise(index, correct, totals, weights)
-    position = int(np.argmin(_accuracies(index, correct, totals)))
+    worst, average, adjusted = summarise(index, correct, weights)
+    position = int(np.argmin(group_accuracies(index, correct)))
     return GroupMetrics(
         worst_group=float(worst),
         average=float(average),
@@ -149,9 +149,7 @@ def index_groups(
     if groups not in get_args(Grouping):
         raise ValueError(f"groups must be one of {', '.join(get_args(Grouping))}, not {groups!r}")
     labels = as_indices(labels, "labels", count=n_classes)
-    attributes = as_indices(
-        attributes, "attributes", count=n_attributes, length=len(labels), allowed=(NO_ATTRIBUTE,)
-    )
+    attributes = as_indices(attributes, "attributes", count=n_attributes, length=len(labels), allowed=(NO_ATTRIBUTE,))
     if len(labels) == 0:
         raise ValueError("there are no samples to measure")
     classes = n_classes if n_classes is not None else int(labels.max()) + 1
@@ -197,10 +195,11 @@ def reference_weights(index: GroupIndex, counts: npt.ArrayLike, *, groups: Group
 
 
 def summarise(
-    index: GroupIndex, correct: FloatArray | IntArray, totals: IntArray, weights: FloatArray | None
+    index: GroupIndex, correct: IntArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Worst group, average and adjusted average in percent of correct counts [..., G]; each of shape [...]."""
-    worst = _accuracies(index, correct, totals).min(axis=-1)
+    """Worst group, average and adjusted average in percent, each [...], of correct counts [..., G]."""
+    totals = index.totals
+    worst = group_accuracies(index, correct).min(axis=-1)
     average = 100.0 * correct.sum(axis=-1) / totals.sum()
     if weights is None:
         return worst, average, None
@@ -209,7 +208,8 @@ def summarise(
     return worst, average, accuracy @ weights[seen] / weights[seen].sum()
 
 
-def _accuracies(index: GroupIndex, correct: FloatArray | IntArray, totals: IntArray) -> FloatArray:
-    """[..., G] percent, infinite for groups that cannot be the worst."""
+def group_accuracies(index: GroupIndex, correct: IntArray) -> FloatArray:
+    """Accuracies in percent of correct counts [..., G]; infinite for groups that cannot be the worst."""
+    totals = index.totals
     candidates = index.may_be_worst & (totals > 0)
     return np.where(candidates, 100.0 * correct / np.maximum(totals, 1), np.inf)

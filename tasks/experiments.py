@@ -111,7 +111,7 @@ def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], lis
             "what shall be computed?",
             remedy="name a suite (`dat ls suites`), or give --dataset and --backbone",
         )
-    methods = list(selection.methods) or method_names()
+    methods = list(selection.methods) or known_methods()
     grid = Grid(datasets=list(selection.datasets), backbones=list(selection.backbones), methods=methods)
     experiments = list(_of_grid(grid, selection.overrides))
     if selection.methods:
@@ -142,9 +142,17 @@ def _of_grid(grid: Grid, overrides: Mapping[str, Any]) -> Iterator[Experiment]:
                 yield Experiment(dataset, backbone, method, dict(zip(swept, values, strict=True)), seed)
 
 
+def known_methods() -> list[str]:
+    """Return the names of all methods; a `UserError` when somebody's method cannot be registered."""
+    try:
+        return method_names()
+    except ValueError as error:
+        raise UserError(str(error), where="methods") from error
+
+
 def _known_method(name: str) -> None:
-    if name not in method_names():
-        raise unknown("method", name, method_names(), "dat ls methods")
+    if name not in known_methods():
+        raise unknown("method", name, known_methods(), "dat ls methods")
 
 
 def _plain(value: Any) -> str:

@@ -15,7 +15,8 @@ from data_catalog.specs.models import BackboneSpec, DatasetSpec
 from data_catalog.specs.prompts import PromptSet
 from tasks.experiments import Experiment, method_for, missing_text
 
-BOOTSTRAP_DRAWS = 1000
+RESAMPLES = 2000
+"""Bootstrap resamples behind every interval."""
 
 
 class Graph:
@@ -90,7 +91,7 @@ class Graph:
                 "groups": dataset.groups,
                 "classes": prompts.classes,
                 "attributes": prompts.attributes,
-                "draws": BOOTSTRAP_DRAWS,
+                "resamples": RESAMPLES,
                 "seed": experiment.seed,
             },
             parents={"predictions": predictions.name, "samples": samples.name},

@@ -105,7 +105,7 @@ def _dataset_spec(
                 raise UserError(
                     f"the samples differ from those of {dataset} imported with {name}",
                     where=entry.folder,
-                    remedy="ids, splits, labels and attributes must agree, in the same order; or choose another --dataset",
+                    remedy="ids, splits, labels and attributes must agree, in order; or choose another --dataset",
                 )
         if former and specs.prompt_set(dataset) != prompts:
             raise UserError(

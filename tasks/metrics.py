@@ -1,4 +1,4 @@
-"""Metrics of one method's predictions: accuracy a group, worst group, averages and gap."""
+"""Metrics of one method's predictions: accuracy a group, worst group, averages and gap, and how sure they are."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,34 +7,55 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dat_lib.bootstrap import bootstrap_metrics
 from dat_lib.metrics import GroupAccuracy, group_metrics
 from tasks.columns import integers, texts
 from tasks.step import Output, Work
 
+_SCHEMA = pa.schema(
+    {
+        "group": pa.string(),
+        "label": pa.int32(),
+        "attribute": pa.int32(),
+        "correct": pa.int64(),
+        "total": pa.int64(),
+        "accuracy": pa.float64(),
+        "worst_share": pa.float64(),
+    }
+)
+
 
 def compute(work: Work) -> Output:
-    """Return one row a group; the summary holds what is asked for most, and the method's notes."""
+    """Return one row a group; the summary holds what is asked for most."""
     params, predictions = work.params, work.inputs["predictions"]
-    metrics = group_metrics(
-        integers(predictions, "prediction"),
-        integers(predictions, "label"),
-        integers(predictions, "attribute"),
-        groups=params["groups"],
-        reference_counts=_training_counts(work),
-        n_classes=len(params["classes"]),
-        n_attributes=len(params["attributes"]),
-    )
-    groups = [_record(group, params["classes"], params["attributes"]) for group in metrics.per_group.values()]
+    truth = (integers(predictions, "label"), integers(predictions, "attribute"))
+    predicted = integers(predictions, "prediction")
+    setting = {
+        "groups": params["groups"],
+        "reference_counts": _training_counts(work),
+        "n_classes": len(params["classes"]),
+        "n_attributes": len(params["attributes"]),
+    }
+    metrics = group_metrics(predicted, *truth, **setting)
+    sure = bootstrap_metrics(predicted, *truth, **setting, resamples=params["resamples"], seed=params["seed"])
+    words = (params["classes"], params["attributes"])
+    groups = [
+        {**_record(group, *words), "worst_share": sure.worst_share[key]} for key, group in metrics.per_group.items()
+    ]
     summary = {
         "wg": metrics.worst_group,
         "avg": metrics.average,
         "avg_adjusted": metrics.average_adjusted,
         "gap": metrics.gap,
-        "worst_group": _name(metrics.worst, params["classes"], params["attributes"]),
+        "wg_low": sure.worst_group.low,
+        "wg_high": sure.worst_group.high,
+        "avg_low": sure.average.low,
+        "avg_high": sure.average.high,
+        "worst_group": _name(metrics.worst, *words),
         "samples": predictions.num_rows,
         "groups": groups,
     }
-    return Output(pa.Table.from_pylist(groups), summary)
+    return Output(pa.Table.from_pylist(groups, schema=_SCHEMA), summary)
 
 
 def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:

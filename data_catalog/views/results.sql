@@ -11,9 +11,14 @@ SELECT
     (a.summary ->> 'avg_high')::DOUBLE AS avg_high,
     a.summary ->> 'worst_group' AS worst_group,
     (a.summary ->> 'samples')::BIGINT AS samples,
-    a.summary -> 'notes' AS notes,
+    nullif(p.summary -> 'notes', '{}') AS notes,
     a.key, a.created, a.run_id
-FROM store.cells c JOIN store.artifacts a ON a.key = c.key
+FROM store.cells c
+JOIN store.artifacts a ON a.key = c.key
+LEFT JOIN store.cells q
+    ON q.step = 'predictions' AND q.dataset = c.dataset AND q.backbone = c.backbone
+    AND q.method = c.method AND q.variant = c.variant AND q.seed = c.seed
+LEFT JOIN store.artifacts p ON p.key = q.key
 WHERE c.step = 'metrics';
 COMMENT ON VIEW results IS 'The current result of each dataset, backbone, method, variant and seed. Accuracies are in percent.';
 COMMENT ON COLUMN results.dataset IS 'Name of the dataset';

@@ -1,7 +1,7 @@
 """`dat run` and `dat plan`."""
 
 from collections import Counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -13,6 +13,9 @@ from data_catalog.planner import Decision, Planner
 from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
 from flows.cli.output import AsJson, console, errors, note, print_json, print_table
+
+if TYPE_CHECKING:
+    from flows.benchmark import CellOutcome
 
 Suite = Annotated[str | None, typer.Argument(help="Name of a suite (`dat ls suites`).", show_default=False)]
 Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; may be repeated.")]
@@ -42,7 +45,7 @@ def run(
         dat run demo --method dat --set k=20
         dat run --dataset mine --backbone my-clip
     """
-    from flows.benchmark import CellOutcome, run_benchmark
+    from flows.benchmark import run_benchmark
 
     home = Home.from_environment()
     cells, request = _requested(home, suite, dataset, backbone, method, overrides)
@@ -57,12 +60,12 @@ def run(
         transient=True,
     )
     with progress:
-        bar = progress.add_task("planning", total=len(cells))
+        bar = progress.add_task("checking", total=len(cells))
 
         def started(cell: Cell) -> None:
             progress.update(bar, description=escape(cell.name))
 
-        def settled(outcome: CellOutcome) -> None:
+        def settled(outcome: "CellOutcome") -> None:
             progress.advance(bar)
             if outcome.outcome != "up to date" and not as_json:
                 progress.console.print(_outcome_line(outcome))
@@ -156,10 +159,7 @@ def _decision_record(decision: Decision) -> dict[str, object]:
     }
 
 
-def _outcome_line(outcome: "object") -> str:
-    from flows.benchmark import CellOutcome
-
-    assert isinstance(outcome, CellOutcome)
+def _outcome_line(outcome: "CellOutcome") -> str:
     colour = "red" if outcome.outcome in ("failed", "blocked") else "green"
     reason = f"[dim]({escape(outcome.reason)})[/]" if outcome.reason else ""
     return f"[{colour}]{outcome.outcome:>10}[/] {escape(outcome.cell.name)} {reason} [dim]{outcome.seconds:.2f} s[/]"
@@ -176,10 +176,16 @@ def _print_leaderboard(home: Home, cells: list[Cell]) -> None:
     )
     for dataset, backbone in sorted(wanted):
         rows = [
-            (rank, method, variant, wg, "" if low is None else f"{low:.1f}–{high:.1f}", avg, gap)
+            (rank, f"{method} ({variant})" if variant else method, wg, _interval(low, high), avg, gap)
             for ds, bb, rank, method, variant, wg, low, high, avg, gap in answer.rows
             if (ds, bb) == (dataset, backbone)
         ]
         if rows:
-            columns = ("#", "method", "variant", "WG ↑", "95 %", "Avg ↑", "Gap ↓")
-            print_table(columns, rows, title=f"{dataset} × {backbone}")
+            title = f"{dataset} × {backbone}"
+            if not console.is_terminal:
+                console.print(title)
+            print_table(("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓"), rows, title=title)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.1f} to {high:.1f}"

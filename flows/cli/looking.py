@@ -17,6 +17,8 @@ from data_catalog.runs import is_running
 from data_catalog.specs.collection import Specs, unknown
 from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
 
+_WIDEST = 24
+
 
 class Format(StrEnum):
     """How `dat sql` prints."""
@@ -161,13 +163,14 @@ def status(as_json: AsJson = False) -> None:
         rows = [(step, count, current, size_text(size)) for step, count, current, size in steps.rows]
         print_table(("step", "artifacts", "current", "size"), rows)
     if recent:
-        rows = [
-            (r["run_id"], r["started"], r["status"], r["command"], json.loads(r["request"] or "{}").get("request", ""))
-            for r in recent
-        ]
-        counts = [(r["computed"], r["up_to_date"], r["failed"]) for r in recent]
-        rows = [(*row, *count) for row, count in zip(rows, counts, strict=True)]
-        print_table(("run", "started", "status", "command", "request", "computed", "up to date", "failed"), rows)
+        columns = ("run", "started", "status", "request", "computed", "up to date", "failed")
+        print_table(columns, [(*_run_words(run), run["computed"], run["up_to_date"], run["failed"]) for run in recent])
+
+
+def _run_words(run: dict[str, Any]) -> tuple[Any, ...]:
+    asked = json.loads(run["request"] or "{}").get("request", "")
+    words = f"{run['command']} {asked}"
+    return run["run_id"], run["started"], run["status"], words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"
 
 
 def list_specs(
@@ -206,10 +209,11 @@ def _spec_records(specs: Specs, kind: Listing) -> list[dict[str, Any]]:
 
 
 def _method_records() -> list[dict[str, Any]]:
-    from dat_lib.methods.registry import make_method, method_names
+    from dat_lib.methods.registry import make_method
+    from tasks.experiments import known_methods
 
     records = []
-    for name in method_names():
+    for name in known_methods():
         method = make_method(name)
         needs = method.needs
         reads = [f"{role} prompts" for role in needs.text]

@@ -1,12 +1,14 @@
 """What commands print: tables and colours on a terminal, plain text in a pipe, JSON where a machine reads."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,6 +16,8 @@ from rich.table import Table
 from data_catalog.errors import UserError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -38,22 +42,30 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Print rows under their column names: framed on a terminal, aligned plain text elsewhere."""
+    """Print rows under their column names: ruled on a terminal, aligned plain text in a pipe.
+
+    Rows too wide for the terminal are printed one below the other, a line a column.
+    """
     texts = [[cell_text(value) for value in row] for row in rows]
     numeric = [_numeric(values) for values in zip(*texts, strict=True)] if texts else [False] * len(columns)
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     if not console.is_terminal:
-        _print_plain(columns, texts, numeric)
-        return
-    table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold")
-    for name, right in zip(columns, numeric, strict=True):
-        table.add_column(escape(name), justify="right" if right else "left", overflow="fold")
-    for row in texts:
-        table.add_row(*map(escape, row))
-    console.print(table, soft_wrap=False)
+        _print_plain(columns, texts, widths, numeric)
+    elif sum(widths) + 3 * len(widths) > console.width:
+        _print_records(columns, texts)
+    else:
+        table = Table(
+            title=title or None, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
+        )
+        for name, right in zip(columns, numeric, strict=True):
+            table.add_column(escape(name), justify="right" if right else "left", no_wrap=True)
+        for row in texts:
+            table.add_row(*map(escape, row))
+        console.print(table)
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as it stands in a table."""
+    """Return a value as it stands in a table; digests are shortened, which is enough to ask for them by."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -62,6 +74,8 @@ def cell_text(value: Any) -> str:
         return f"{value:.2f}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, str) and _DIGEST.fullmatch(value):
+        return f"{value[:12]}…"
     return str(value)
 
 
@@ -74,11 +88,19 @@ def size_text(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-def _print_plain(columns: Sequence[str], texts: list[list[str]], numeric: list[bool]) -> None:
-    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+def _print_plain(columns: Sequence[str], texts: list[list[str]], widths: list[int], numeric: list[bool]) -> None:
     for row in [list(columns), *texts]:
         cells = [text.rjust(w) if right else text.ljust(w) for text, w, right in zip(row, widths, numeric, strict=True)]
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def _print_records(columns: Sequence[str], texts: list[list[str]]) -> None:
+    width = max(map(len, columns))
+    for number, row in enumerate(texts, start=1):
+        console.rule(f"[dim]{number}[/]", align="left", style="dim")
+        for name, text in zip(columns, row, strict=True):
+            if text:
+                console.print(f"[bold]{escape(name.rjust(width))}[/]  {escape(text)}")
 
 
 def _numeric(values: Sequence[str]) -> bool:

@@ -117,7 +117,7 @@ def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
 @pytest.mark.slow
 def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
     edit(project, "flows/benchmark.py", "_FAILED = (", "_UNUSED = 1\n_FAILED = (")
-    edit(project, "tasks/graph.py", "BOOTSTRAP_DRAWS = 1000", "BOOTSTRAP_DRAWS = 500 + 500")
+    edit(project, "tasks/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
     edit(project, "data_catalog/store.py", "_NO_ROOM = {", "_UNUSED = 1\n_NO_ROOM = {")
     assert stale(project) == {}
 

@@ -37,6 +37,8 @@ def test_zero_shot_on_imported_embeddings_is_what_a_few_lines_of_numpy_give(dat,
     assert row["avg"] == pytest.approx(expected.average)
     assert row["gap"] == pytest.approx(expected.gap)
     assert row["samples"] == test.sum()
+    assert row["wg_low"] <= row["wg"] <= row["wg_high"]
+    assert row["avg_low"] <= row["avg"] <= row["avg_high"]
     found = sql(dat, "SELECT sample_id, prediction FROM predictions")
     ids = world.sample_ids[test].tolist()
     assert {r["sample_id"]: r["prediction"] for r in found} == dict(zip(ids, predicted.tolist(), strict=True))

@@ -1,0 +1,153 @@
+"""The command line as people and programs meet it."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ["run", "plan", "why", "status", "sql", "ls", "validate", "verify", "gc", "doctor", "import", "catalog"]
+
+
+@pytest.fixture
+def ran(dat, tmp_path):
+    suites = tmp_path / "specs/suites"
+    suites.mkdir(parents=True)
+    (suites / "small.toml").write_text(
+        '[[grid]]\ndatasets = ["simbirds"]\nbackbones = ["simclip"]\nmethods = ["zero_shot", "group_prompt"]\n'
+    )
+    result = dat("run", "small")
+    assert result.code == 0, result.err
+    return result
+
+
+def test_the_console_script_is_declared_and_every_command_helps(dat) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"dat": "flows.cli:main"}
+    overview = dat("--help")
+    assert overview.code == 0
+    for command in COMMANDS:
+        assert command in overview.out
+        assert dat(command, "--help").code == 0
+    for command in ("run", "plan", "why", "sql", "ls", "validate", "gc"):
+        assert f"dat {command}" in dat(command, "--help").out, "an example is shown"
+
+
+def test_a_run_ends_with_a_ranking_and_a_count(ran) -> None:
+    lines = ran.out.splitlines()
+    assert lines[0] == "simbirds × simclip"
+    assert lines[1].split() == ["#", "method", "WG", "↑", "95", "%", "interval", "Avg", "↑", "Gap", "↓"]
+    assert [line.split()[1] for line in lines[2:4]] == ["group_prompt", "zero_shot"]
+    assert lines[-1] == "r000001: 7 computed"
+
+
+def test_output_in_a_pipe_is_plain(ran, dat) -> None:
+    for words in (["plan", "small", "--all"], ["status"], ["sql", "SELECT * FROM results"], ["why", "zero_shot"]):
+        out = dat(*words).out
+        assert "\x1b" not in out
+        assert "┃" not in out
+
+
+def test_plan_check_tells_by_its_exit_code(ran, dat) -> None:
+    assert dat("plan", "small", "--check").code == 0
+    assert dat("plan", "demo", "--check").code == 3
+    assert dat("plan", "demo").code == 0
+
+
+def test_sql_in_three_formats(ran, dat) -> None:
+    question = "SELECT method, wg, created, notes FROM results ORDER BY method"
+    table = dat("sql", question).out.splitlines()
+    assert table[0].split() == ["method", "wg", "created", "notes"]
+    rows = list(csv.DictReader(dat("sql", question, "--format", "csv").out.splitlines()))
+    records = json.loads(dat("sql", question, "--format", "json").out)
+    assert [r["method"] for r in rows] == [r["method"] for r in records] == ["group_prompt", "zero_shot"]
+    assert [float(r["wg"]) for r in rows] == [r["wg"] for r in records]
+
+
+def test_lists(ran, dat) -> None:
+    assert {"small", "demo"} <= {r["name"] for r in json.loads(dat("ls", "suites", "--json").out)}
+    methods = {r["name"]: r["reads"] for r in json.loads(dat("ls", "methods", "--json").out)}
+    assert methods["zero_shot"] == "class prompts"
+    assert "test attributes" in methods["tie"]
+    assert "test attributes" not in methods["tie_star"]
+
+
+def test_status_and_doctor(ran, dat, home) -> None:
+    status = json.loads(dat("status", "--json").out)
+    assert status["home"] == str(home.root)
+    assert status["index"] == "current"
+    assert {step["step"]: step["artifacts"] for step in status["steps"]}["predictions"] == 2
+    assert status["runs"][0]["status"] == "done"
+    findings = {f["what"]: f for f in json.loads(dat("doctor", "--json").out)}
+    assert {"python", "torch", "gpu", "free disk", "network", "DAT_HOME", "index"} <= set(findings)
+    assert findings["DAT_HOME"]["state"] == "good"
+
+
+def test_verify_names_damage_run_heals_it_and_rebuild_answers_the_same(ran, dat, home) -> None:
+    question = ("sql", "SELECT dataset, method, wg, avg FROM results ORDER BY method", "--format", "json")
+    before = dat(*question).out
+    assert dat("verify").code == 0
+    (path, *_) = sorted((home.objects / "predictions").iterdir())
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    found = dat("verify", "--json")
+    assert found.code == 1
+    assert [d["file"] for d in json.loads(found.out)["damaged"]] == [str(path.relative_to(home.root))]
+    assert "1 damaged artifacts are set aside" in dat("status").out
+    assert json.loads(dat("run", "small", "--json").out)["outcomes"] == {"up to date": 6, "computed": 1}
+    assert "corrupt" in dat("sql", "SELECT reason FROM decisions WHERE run_id = 'r000002'").out
+    assert dat(*question).out == before
+    assert dat("verify").code == 0
+    assert dat("catalog", "rebuild").code == 0
+    assert dat(*question).out == before
+
+
+def test_gc_shows_first_and_removes_only_when_told(ran, dat, home, tmp_path) -> None:
+    specs = tmp_path / "specs/methods"
+    specs.mkdir()
+    (specs / "group_prompt.toml").write_text("[datasets.simbirds]\nroboshot_bug = true\n")
+    assert dat("run", "small").code == 0
+    files = set(home.root.rglob("*.parquet"))
+    shown = json.loads(dat("gc", "--scope", "superseded", "--json").out)
+    assert {g["cell"] for g in shown["garbage"]} == {
+        "predictions/simbirds/simclip/group_prompt",
+        "metrics/simbirds/simclip/group_prompt",
+    }
+    assert set(home.root.rglob("*.parquet")) == files
+    assert dat("gc", "--scope", "superseded", "--apply").code == 0
+    assert len(files - set(home.root.rglob("*.parquet"))) == 2
+    assert dat("plan", "small", "--check").code == 0
+    assert dat("verify").code == 0
+
+
+def test_ctrl_c_stops_kindly_and_the_next_run_goes_on(home, tmp_path) -> None:
+    """The process gets the signal that a terminal sends while it computes."""
+    code = (
+        "import os, signal, tasks.predictions as step\n"
+        "step.compute = lambda work: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from flows.cli import main; main()\n"
+    )
+    command = [sys.executable, "-c", code, "run", "demo"]
+    stopped = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ.copy())
+    assert stopped.returncode == 130, stopped.stderr
+    assert "finished work is kept" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    go_on = [sys.executable, "-c", "from flows.cli import main; main()", "run", "demo", "--json"]
+    finished = subprocess.run(go_on, capture_output=True, text=True, timeout=300)
+    assert json.loads(finished.stdout)["outcomes"]["up to date"] == 3
+    assert finished.returncode == 0
+
+
+def test_a_closed_pipe_is_no_fault(ran, home) -> None:
+    code = "from flows.cli import main; main()"
+    question = "SELECT unnest(range(200000))"
+    command = f'{sys.executable} -c "{code}" sql "{question}" --format csv | head -n 2'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[1] == "0"
+    assert "Traceback" not in done.stderr
