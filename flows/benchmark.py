@@ -2,6 +2,7 @@
 
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ def run_benchmark(
 
     Each artifact is committed as it is finished, so a run may be stopped at any moment and goes on where it was.
     """
+    # Kept in the result's notes and shown with its number.
+    warnings.filterwarnings("ignore", message=".*too few references and can never win")
     try:
         with recorded_run(store.home, command, request=request, force=force) as record:
             run = _Run(store, record, force, on_start, on_outcome)

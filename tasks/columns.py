@@ -16,13 +16,14 @@ def vector_column(vectors: npt.NDArray[np.float32]) -> pa.FixedSizeListArray:
 def vectors_of(table: pa.Table) -> npt.NDArray[np.float32]:
     """Return the column `embedding` as [N, d], without copying where it is one chunk."""
     column = table.column("embedding").combine_chunks()
-    size = column.type.list_size
-    return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
+    flat: npt.NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False)
+    return flat.reshape(-1, column.type.list_size)
 
 
 def integers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
     """Return a column of integers."""
-    return table.column(name).to_numpy().astype(np.int64)
+    values: npt.NDArray[np.int64] = table.column(name).to_numpy().astype(np.int64)
+    return values
 
 
 def texts(table: pa.Table, name: str) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """The graph of the pipeline: which cells an experiment needs, and what decides each."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs
 from data_catalog.specs.models import BackboneSpec, DatasetSpec
 from data_catalog.specs.prompts import PromptSet
-from tasks.experiments import Experiment, method_for, missing_text
+from tasks.experiments import Experiment, method_for, missing_text, parse_overrides
 
 RESAMPLES = 2000
 """Bootstrap resamples behind every interval."""
@@ -38,6 +38,14 @@ class Graph:
             for cell in self._cells_of(experiment):
                 found.setdefault(cell.name, cell)
         return list(found.values())
+
+    def cells_at(self, address: Mapping[str, Any]) -> list[Cell]:
+        """Return the cells of one address, such as an artifact's, and all they need."""
+        if not address["method"]:
+            return list(self._embedding_cells(address["dataset"], address["backbone"]))
+        overrides = parse_overrides(filter(None, address["variant"].split(", ")))
+        names = (address["dataset"], address["backbone"], address["method"])
+        return self.cells([Experiment(*names, overrides, address["seed"])])
 
     def _cells_of(self, experiment: Experiment) -> list[Cell]:
         embeddings = self._embedding_cells(experiment.dataset, experiment.backbone)

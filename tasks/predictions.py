@@ -70,10 +70,10 @@ def _text(roles: Mapping[str, Any], table: pa.Table) -> dict[str, Array]:
 
     def embed(text: Any) -> Array:
         if isinstance(text, str):
-            return vectors[text]
+            return np.asarray(vectors[text])
         if isinstance(text, Mapping):
             units = [vectors[variant] / np.linalg.norm(vectors[variant]) for variant in text["variants"]]
-            return np.mean(units, axis=0, dtype=np.float64).astype(np.float32)
+            return np.asarray(np.mean(units, axis=0, dtype=np.float64), dtype=np.float32)
         return np.stack([embed(part) for part in text])
 
     return {role: embed(text) for role, text in roles.items()}

@@ -12,6 +12,7 @@ from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
 from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
+from flows.cli.leaderboard import print_leaderboard
 from flows.cli.output import AsJson, console, errors, note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def run(
             }
         )
     else:
-        _print_leaderboard(home, cells)
+        print_leaderboard(home, {(str(cell.address["dataset"]), str(cell.address["backbone"])) for cell in cells})
         console.print(f"{result.run_id}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     if result.failed:
         if not as_json:
@@ -163,29 +164,3 @@ def _outcome_line(outcome: "CellOutcome") -> str:
     colour = "red" if outcome.outcome in ("failed", "blocked") else "green"
     reason = f"[dim]({escape(outcome.reason)})[/]" if outcome.reason else ""
     return f"[{colour}]{outcome.outcome:>10}[/] {escape(outcome.cell.name)} {reason} [dim]{outcome.seconds:.2f} s[/]"
-
-
-def _print_leaderboard(home: Home, cells: list[Cell]) -> None:
-    """Print the ranking of what was asked for."""
-    from data_catalog.reader import query
-
-    wanted = {(cell.address["dataset"], cell.address["backbone"]) for cell in cells}
-    answer = query(
-        home,
-        "SELECT dataset, backbone, rank, method, variant, wg, wg_low, wg_high, avg, gap FROM leaderboard",
-    )
-    for dataset, backbone in sorted(wanted):
-        rows = [
-            (rank, f"{method} ({variant})" if variant else method, wg, _interval(low, high), avg, gap)
-            for ds, bb, rank, method, variant, wg, low, high, avg, gap in answer.rows
-            if (ds, bb) == (dataset, backbone)
-        ]
-        if rows:
-            title = f"{dataset} × {backbone}"
-            if not console.is_terminal:
-                console.print(title)
-            print_table(("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓"), rows, title=title)
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.1f} to {high:.1f}"

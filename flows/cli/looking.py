@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,12 +13,14 @@ from rich.tree import Tree
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
+from data_catalog.planner import Planner
 from data_catalog.reader import Answer, index_condition, query
 from data_catalog.runs import is_running
 from data_catalog.specs.collection import Specs, unknown
+from data_catalog.store import Store
 from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
 
-_WIDEST = 24
+_WIDEST = 20
 
 
 class Format(StrEnum):
@@ -63,7 +66,7 @@ def sql(
         writer.writerow(answer.columns)
         writer.writerows(answer.rows)
     else:
-        print_table(answer.columns, answer.rows)
+        print_table(answer.columns, answer.rows, too_wide="records")
         if console.is_terminal:
             console.print(f"[dim]{len(answer.rows)} rows[/]")
 
@@ -74,7 +77,7 @@ def why(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Explain a cell: what was decided about it, why, and what it was made from.
+    """Explain a cell: whether it is stale now, what was decided about it, why, and what it was made from.
 
     Examples:
 
@@ -95,12 +98,13 @@ def why(
         "WHERE cell = ? ORDER BY created DESC",
         [name],
     )
+    now = _present_state(home, name)
     current = next((record for record in versions.records() if record["current"]), None)
     lineage = _lineage(home, current["key"]) if current else []
     if as_json:
         print_json({"cell": name, "decisions": decisions.records(), "versions": _records(versions), "lineage": lineage})
         return
-    console.print(f"[bold]{escape(name)}[/]")
+    console.print(f"[bold]{escape(name)}[/]\nnow: {escape(now)}")
     rows = [
         (row["run_id"], row["decided"], row["outcome"], row["reason"] or "nothing changed", row["error"] or "")
         for row in decisions.records()
@@ -163,14 +167,16 @@ def status(as_json: AsJson = False) -> None:
         rows = [(step, count, current, size_text(size)) for step, count, current, size in steps.rows]
         print_table(("step", "artifacts", "current", "size"), rows)
     if recent:
-        columns = ("run", "started", "status", "request", "computed", "up to date", "failed")
-        print_table(columns, [(*_run_words(run), run["computed"], run["up_to_date"], run["failed"]) for run in recent])
+        print_table(("run", "started", "status", "request", "computed"), [_run_row(run) for run in recent])
 
 
-def _run_words(run: dict[str, Any]) -> tuple[Any, ...]:
+def _run_row(run: dict[str, Any]) -> tuple[str, ...]:
     asked = json.loads(run["request"] or "{}").get("request", "")
     words = f"{run['command']} {asked}"
-    return run["run_id"], run["started"], run["status"], words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"
+    request = words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"
+    total = run["computed"] + run["up_to_date"] + run["failed"]
+    started = run["started"].strftime("%Y-%m-%d %H:%M") if run["started"] else ""
+    return run["run_id"], started, run["status"], request, f"{run['computed']} of {total}"
 
 
 def list_specs(
@@ -202,9 +208,9 @@ def _spec_records(specs: Specs, kind: Listing) -> list[dict[str, Any]]:
             reader = {"datasets": specs.dataset, "backbones": specs.backbone, "suites": specs.suite}
             spec = reader.get(kind.value, specs.prompt_set)(name)
             title = getattr(spec, "title", "") or getattr(spec, "source", "")
-            records.append({"name": name, "title": title, "file": _near(path)})
+            records.append({"name": name, "file": _near(path), "title": title})
         except UserError as error:
-            records.append({"name": name, "title": f"BROKEN: {error.problem}", "file": str(error.where)})
+            records.append({"name": name, "file": str(error.where), "title": f"BROKEN: {error.problem}"})
     return records
 
 
@@ -230,6 +236,7 @@ def _method_records() -> list[dict[str, Any]]:
 
 def _one_cell(home: Home, text: str) -> str:
     """Return the one cell that a person means."""
+    known: list[tuple[str, str | None]]
     known = query(home, "SELECT cell, key FROM artifacts UNION SELECT cell, key FROM decisions").rows
     names = sorted({cell for cell, _ in known})
     if text in names:
@@ -245,6 +252,24 @@ def _one_cell(home: Home, text: str) -> str:
     if not found:
         raise unknown("cell", text, names, 'dat sql "SELECT DISTINCT cell FROM artifacts"')
     return found[0]
+
+
+def _present_state(home: Home, name: str) -> str:
+    """Return whether a cell is up to date now, and if not, why."""
+    from tasks.graph import Graph
+
+    address = query(
+        home,
+        "SELECT dataset, backbone, method, variant, seed FROM decisions WHERE cell = ? "
+        "UNION SELECT dataset, backbone, method, variant, seed FROM artifacts WHERE cell = ?",
+        [name, name],
+    ).records()[0]
+    try:
+        decisions = Planner(Store(home)).plan(Graph(Specs.from_environment(home)).cells_at(address))
+    except UserError as error:
+        return f"cannot be planned: {error.problem}"
+    decision = next(decision for decision in decisions if decision.cell.name == name)
+    return decision.action if decision.action == "up to date" else f"stale ({decision.reason})"
 
 
 def _lineage(home: Home, key: str) -> list[dict[str, Any]]:
@@ -281,6 +306,8 @@ def _mention_index(answer: Answer) -> None:
         note(f"the index file is {answer.index}; answered from the manifests (`dat catalog rebuild` mends it)")
 
 
-def _near(path: Any) -> str:
-    text = str(path)
-    return text.split("/data_catalog/specs/")[-1] + " (shipped)" if "/data_catalog/specs/" in text else text
+def _near(path: Path) -> str:
+    """Return `shipped` for a file of ours, else its path, from here where it is below."""
+    if "data_catalog" in path.parts:
+        return "shipped"
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

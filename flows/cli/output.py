@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -41,24 +41,31 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str = "",
+    *,
+    too_wide: Literal["wrap", "records"] = "wrap",
+) -> None:
     """Print rows under their column names: ruled on a terminal, aligned plain text in a pipe.
 
-    Rows too wide for the terminal are printed one below the other, a line a column.
+    Where rows are too wide for the terminal, either the last column is wrapped, or each row becomes a record with a
+    line a column.
     """
     texts = [[cell_text(value) for value in row] for row in rows]
     numeric = [_numeric(values) for values in zip(*texts, strict=True)] if texts else [False] * len(columns)
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     if not console.is_terminal:
         _print_plain(columns, texts, widths, numeric)
-    elif sum(widths) + 3 * len(widths) > console.width:
+    elif too_wide == "records" and sum(widths) + 3 * len(widths) > console.width:
         _print_records(columns, texts)
     else:
         table = Table(
             title=title or None, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
         )
-        for name, right in zip(columns, numeric, strict=True):
-            table.add_column(escape(name), justify="right" if right else "left", no_wrap=True)
+        for position, (name, right) in enumerate(zip(columns, numeric, strict=True), start=1):
+            table.add_column(escape(name), justify="right" if right else "left", no_wrap=position < len(columns))
         for row in texts:
             table.add_row(*map(escape, row))
         console.print(table)

@@ -74,6 +74,7 @@ def test_an_edited_helper_reruns_exactly_its_dependants_and_why_names_the_module
     edit(project, "dat_lib/metrics.py", "100.0 * self.correct / self.total", "100.0 * (self.correct / self.total)")
     expected = cells("metrics", *METHODS)
     assert stale(project) == dict.fromkeys(expected, "code: dat_lib.metrics")
+    assert "now: stale (code: dat_lib.metrics)" in dat(project, "why", "metrics/simbirds/simclip/tie")
     outcomes = json.loads(dat(project, "run", "small", "--json"))["outcomes"]
     assert outcomes == {"up to date": 3 + len(METHODS), "computed": len(METHODS)}
     ran = dat(

@@ -1,0 +1,54 @@
+"""The ranking that ends a run: it fits 80 columns, and what qualifies a number stands below it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.markup import escape
+
+from data_catalog.home import Home
+from data_catalog.reader import query
+from flows.cli.output import console, print_table
+
+_WORTH_SAYING = 0.001
+_COLUMNS = ("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓")
+
+
+def print_leaderboard(home: Home, wanted: set[tuple[str, str]]) -> None:
+    """Print the methods ranked by worst-group accuracy, for each pair of dataset and backbone."""
+    entries = query(home, "SELECT * FROM leaderboard").records()
+    for dataset, backbone in sorted(wanted):
+        ranked = [entry for entry in entries if (entry["dataset"], entry["backbone"]) == (dataset, backbone)]
+        if ranked:
+            title = f"{dataset} × {backbone}"
+            if not console.is_terminal:
+                console.print(title)
+            print_table(_COLUMNS, [_row(entry) for entry in ranked], title=title)
+            for entry in ranked:
+                for remark in _remarks(json.loads(entry["notes"] or "{}")):
+                    console.print(f"[yellow]{escape(_name(entry))}[/]: {escape(remark)}")
+
+
+def _row(entry: dict[str, Any]) -> tuple[Any, ...]:
+    low, high = entry["wg_low"], entry["wg_high"]
+    interval = "" if low is None else f"{low:.1f} to {high:.1f}"
+    return entry["rank"], _name(entry), entry["wg"], interval, entry["avg"], entry["gap"]
+
+
+def _name(entry: dict[str, Any]) -> str:
+    return f"{entry['method']} ({entry['variant']})" if entry["variant"] else str(entry["method"])
+
+
+def _remarks(notes: dict[str, Any]) -> Iterator[str]:
+    """Say what must be known beside a number: dropped groups, reversed similarities, references that are tested."""
+    dropped = notes.get("dropped_groups", [])
+    if dropped:
+        groups = ", ".join(f"({g['class']}, {g['attribute']}) has {g['have']} of {g['need']}" for g in dropped[:4])
+        more = f" and {len(dropped) - 4} more" if len(dropped) > 4 else ""
+        yield f"{len(dropped)} groups dropped for lack of references: {groups}{more}"
+    negative = notes.get("negative_similarity_share", 0)
+    if negative >= _WORTH_SAYING:
+        yield f"{100 * negative:.1f} % of similarities are negative, where the quotient reverses its meaning"
+    tested = notes.get("queries_among_references", 0)
+    if tested:
+        yield f"{tested} test samples are references themselves"
