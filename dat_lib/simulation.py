@@ -1,4 +1,4 @@
-"""A seeded world of image and prompt vectors with the geometry the paper assumes, for tests and for first steps."""
+"""A seeded world of image and prompt vectors with the geometry the paper assumes, for tests and first steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MODALITY_COSINE = 0.25
 """Cosine of the axes of the image cone and the text cone: similarities lie around it, as CLIP's do."""
 CLASS_OFFSET = 0.22
 ATTRIBUTE_OFFSET = 0.4
-"""How far a class and an attribute move a group's mean image: the attribute (a background) is the larger cue."""
+"""How far a class and an attribute move a group's mean image: the attribute, a background, is the larger cue."""
 GROUP_OFFSET = 0.12
 """How far a group's mean lies from class plus attribute alone."""
 RARITY_OFFSET = 0.12
@@ -90,17 +90,17 @@ def simulate(
 
     What is assumed, all of it from the paper's account of CLIP:
 
-    - a modality gap: images lie in one narrow cone of the sphere and prompts in another, so that cosines between
-      them are small, positive and close together;
+    - a modality gap: images lie in one narrow cone of the sphere and prompts in another, and images do not vary
+      along the axis of the prompts, so that cosines between them are small, positive and close together;
     - anisotropy: around its mean each group is an elongated cloud (Gaussian in the tangent space, carried to the
       sphere), with unequal axes common to all groups and one long axis of its own, as a Kent distribution has;
     - rare groups lie further out and spread wider than frequent ones;
-    - a spurious correlation: in "train" a share `correlation` of each class has the usual attribute, the attribute
-      moves an image more than the class does, and class prompts lean towards the usual attribute.
+    - a spurious correlation: in "train" a share `correlation` of each class has the usual attribute, the
+      attribute moves an image more than the class does, and class words lean towards the usual attribute, in
+      class prompts and in group prompts.
 
-    Group prompts name the attribute and lean less. With `spurious=False` attributes are independent of classes,
-    no group is rarer than another and no prompt leans. "val" and "test" are balanced over groups in either case.
-    Equal arguments give equal worlds.
+    With `spurious=False` attributes are independent of classes, no group is rarer than another and no word leans.
+    "val" and "test" are balanced over groups in either case. Equal arguments give equal worlds.
 
     Parameters
     ----------
@@ -133,9 +133,7 @@ def simulate(
         rng, usual, {"train": train, "val": val, "test": test}, correlation if spurious else 1 / attributes
     )
     embeddings = _draw_images(rng, means, spreads, text_axis, labels, drawn)
-    text = _prompt_vectors(
-        rng, image_axis, text_axis, class_axes, attribute_axes, usual if spurious else None
-    )
+    text = _prompt_vectors(rng, image_axis, text_axis, class_axes, attribute_axes, usual if spurious else None)
     words = tuple(CLASS_WORDS[i] if i < 2 else f"bird{i}" for i in range(classes))
     places = tuple(ATTRIBUTE_WORDS[i] if i < 2 else f"place{i}" for i in range(attributes))
     return SimulatedWorld(
@@ -159,7 +157,7 @@ def _draw_groups(
     rng: np.random.Generator, usual: npt.NDArray[np.bool_], sizes: Mapping[str, int], correlation: float
 ) -> tuple[IntArray, IntArray, npt.NDArray[Any]]:
     """Labels, attributes and splits [P]: exact counts in shuffled order, classes balanced."""
-    classes, attributes = usual.shape
+    attributes = usual.shape[1]
     others = max(attributes - 1, 1)
     skewed = np.where(usual, correlation, (1 - correlation) / others)
     labels, drawn, split = [], [], []
@@ -198,7 +196,8 @@ def _draw_images(
     angle = np.linalg.norm(tangent, axis=1, keepdims=True)
     on_sphere = np.cos(angle) * mean + np.sin(angle) * tangent / angle
     norms = np.exp(rng.normal(*LOG_NORM, size=(len(mean), 1)))
-    return (norms * on_sphere).astype(np.float32)
+    raw: FloatArray = (norms * on_sphere).astype(np.float32)
+    return raw
 
 
 def _prompt_vectors(

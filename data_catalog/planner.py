@@ -1,7 +1,8 @@
 """The planner: which cells run, which are up to date, and why, from manifests alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,6 +38,7 @@ class Planner:
     store: Store
     code: CodeVersions = field(default_factory=CodeVersions)
     forced: Callable[[Cell], bool] = lambda cell: False
+    _found: dict[str, Manifest] = field(default_factory=dict, repr=False)
     _history: dict[str, dict[str, Manifest]] = field(default_factory=dict, repr=False)
 
     def plan(self, cells: Iterable[Cell]) -> list[Decision]:
@@ -61,6 +63,7 @@ class Planner:
         except DamagedError:
             return Decision(cell, "run", "corrupt", key)
         if manifest is not None:
+            self._found[key] = manifest
             if self.store.absent_file(manifest) is not None:
                 return Decision(cell, "run", "missing", key)
             action: Action = "run" if self.forced(cell) else "up to date"
@@ -91,12 +94,20 @@ class Planner:
         """Return the newest artifact this cell had. Read only when something is stale."""
         if cell.step not in self._history:
             newest: dict[str, Manifest] = {}
-            for manifest in self.store.manifests(cell.step):
+            for manifest in self._manifests(cell.step):
                 known = newest.get(manifest.cell)
                 if known is None or (known.created, known.key) < (manifest.created, manifest.key):
                     newest[manifest.cell] = manifest
             self._history[cell.step] = newest
         return self._history[cell.step].get(cell.name)
+
+    def _manifests(self, step: str) -> Iterator[Manifest]:
+        """Yield every readable manifest of a step; those found by an earlier decision are not read again."""
+        for _, key in self.store.listing(step):
+            with suppress(DamagedError):
+                manifest = self._found.get(key) or self.store.find(step, key)
+                if manifest is not None:
+                    yield manifest
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:

@@ -1,6 +1,7 @@
 """The graph of the pipeline: which cells an experiment needs, and what decides each."""
 
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -79,13 +80,14 @@ class Graph:
             "seed": experiment.seed,
         }
         if method.needs.pool:
-            params["reference_split"] = dataset.reference_split
+            params["pool_split"] = dataset.reference_split if method.needs.pool_split == "reference" else "train"
         return Cell(
             step="predictions",
             address=_address(experiment),
             modules=("tasks.predictions", method_module(experiment.method)),
             params=params,
             parents=parents,
+            resources={"device": os.environ.get("DAT_DEVICE", "cpu")},
         )
 
     def _metrics(self, experiment: Experiment, samples: Cell, predictions: Cell) -> Cell:

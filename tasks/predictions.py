@@ -24,7 +24,7 @@ def compute(work: Work) -> Output:
     test = split == "test"
     if not test.any():
         raise ValueError("the dataset has no test samples")
-    problem = _problem(work, method, test, split == params.get("reference_split"))
+    problem = _problem(work, method, test, split == params.get("pool_split"))
     prediction = run_method(method, problem)
     chosen = samples.filter(pa.array(test))
     table = pa.table(
@@ -47,7 +47,7 @@ def _problem(work: Work, method: Method, test: Array, pool: Array) -> Problem:
         raise ValueError("the image embeddings are not those of the dataset's samples")
     needs = method.needs
     if needs.pool and not pool.any():
-        raise ValueError(f"{method.name} needs reference images, but the split {params['reference_split']} is empty")
+        raise ValueError(f"{method.name} needs images of the split {params['pool_split']}, which has none")
     return Problem(
         queries=images[test],
         query_ids=ids[test],
@@ -61,6 +61,7 @@ def _problem(work: Work, method: Method, test: Array, pool: Array) -> Problem:
         pool_attributes=integers(samples, "attribute")[pool] if needs.pool_attributes else None,
         logit_scale=params["logit_scale"],
         seed=params["seed"],
+        device=work.resources.get("device", "cpu"),
     )
 
 

@@ -1,8 +1,8 @@
 """Importing torchvision where its compiled part does not fit torch.
 
-Beside a CPU-only torch, a torchvision built for CUDA fails on import because it registers shape rules for operators that its
-library, which cannot be loaded, should have declared. Declaring them first is enough: transforms and models work then;
-`torchvision.ops.nms` and `torchvision.io` do not, and nothing here uses them.
+Beside a CPU-only torch, a torchvision built for CUDA fails on import because it registers shape rules for operators
+that its library, which cannot be loaded, should have declared. Declaring them first is enough: transforms and models
+work then; `torchvision.ops.nms` and `torchvision.io` do not, and nothing here uses them.
 """
 
 import importlib
@@ -33,7 +33,7 @@ def import_torchvision() -> ModuleType:
     if not _declared:
         import torch
 
-        library = torch.library.Library("torchvision", "DEF")
+        library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for operator in _OPERATORS:
             library.define(operator)
         _declared.append(library)

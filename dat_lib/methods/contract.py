@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,11 @@ class Needs:
     """Roles of prompt vectors, for example ("class",) or ("class", "group")."""
     test_attributes: bool = False
     pool: bool = False
-    """Embeddings and ids of the reference split."""
+    """Embeddings and ids of the images of another split than the test split."""
     pool_labels: bool = False
     pool_attributes: bool = False
+    pool_split: Literal["reference", "train"] = "reference"
+    """Which split the pool is: the one the dataset takes references from, or the training split, always."""
 
     def __post_init__(self) -> None:
         if (self.pool_labels or self.pool_attributes) and not self.pool:
@@ -61,14 +63,18 @@ class Problem:
     query_attributes: IntArray | None = None
     """[N] true attributes of the queries (an oracle)."""
     pool: FloatArray | None = None
-    """[P, d] image embeddings of the reference split."""
+    """[P, d] image embeddings of the split that `Needs.pool_split` names."""
     pool_ids: IdArray | None = None
-    """[P] sample ids of the reference split."""
+    """[P] sample ids of the pool."""
     pool_labels: IntArray | None = None
     pool_attributes: IntArray | None = None
     logit_scale: float = 100.0
     """The backbone's learned multiplier of the cosine, already exponentiated."""
     seed: int = 0
+    device: str = "cpu"
+    """Where the heavy steps are computed, a torch device; like `working_memory` a resource, not a setting."""
+    working_memory: float = 256
+    """MiB of temporary arrays that a distance pass may take."""
 
     def only(self, needs: Needs) -> Problem:
         """A copy that holds what `needs` lists and nothing else, checked for shape, range and NaN.
@@ -84,9 +90,7 @@ class Problem:
         def indices(name: str, needed: bool, length: int, count: int, *allowed: int) -> IntArray | None:
             if not needed:
                 return None
-            return as_indices(
-                _given(getattr(self, name), name), name, count=count, length=length, allowed=allowed
-            )
+            return as_indices(_given(getattr(self, name), name), name, count=count, length=length, allowed=allowed)
 
         n_classes, n_attributes = self.n_classes, self.n_attributes
         return replace(
@@ -94,17 +98,11 @@ class Problem:
             queries=queries,
             text={role: self._text(role, dimension) for role in needs.text},
             query_ids=as_ids(self.query_ids, "query_ids", length=n_queries),
-            query_attributes=indices(
-                "query_attributes", needs.test_attributes, n_queries, n_attributes, NO_ATTRIBUTE
-            ),
+            query_attributes=indices("query_attributes", needs.test_attributes, n_queries, n_attributes, NO_ATTRIBUTE),
             pool=pool,
-            pool_ids=as_ids(_given(self.pool_ids, "pool_ids"), "pool_ids", length=n_pool)
-            if needs.pool
-            else None,
+            pool_ids=as_ids(_given(self.pool_ids, "pool_ids"), "pool_ids", length=n_pool) if needs.pool else None,
             pool_labels=indices("pool_labels", needs.pool_labels, n_pool, n_classes),
-            pool_attributes=indices(
-                "pool_attributes", needs.pool_attributes, n_pool, n_attributes, NO_ATTRIBUTE
-            ),
+            pool_attributes=indices("pool_attributes", needs.pool_attributes, n_pool, n_attributes, NO_ATTRIBUTE),
         )
 
     def _text(self, role: str, dimension: int) -> FloatArray:
@@ -181,13 +179,9 @@ def run_method(method: Method, problem: Problem) -> Prediction:
 def _check_prediction(name: str, prediction: Prediction, n_queries: int, n_classes: int) -> None:
     labels = np.asarray(prediction.labels)
     if labels.shape != (n_queries,) or not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(
-            f"{name} returned labels {labels.dtype}{labels.shape}, expected {n_queries} integers"
-        )
+        raise ValueError(f"{name} returned labels {labels.dtype}{labels.shape}, expected {n_queries} integers")
     if n_queries and (labels.min() < 0 or labels.max() >= n_classes):
-        raise ValueError(
-            f"{name} returned labels {labels.min()} to {labels.max()}, expected 0 to {n_classes - 1}"
-        )
+        raise ValueError(f"{name} returned labels {labels.min()} to {labels.max()}, expected 0 to {n_classes - 1}")
     if prediction.scores is not None:
         scores = np.asarray(prediction.scores)
         if scores.shape != (n_queries, n_classes):

@@ -1,5 +1,4 @@
-"""Mean-centering, on ZS and on Group Prompt: both modalities shifted to their own mean (appendix of the
-paper)."""
+"""Mean-centering, on ZS and on Group Prompt: both modalities shifted to their own mean (appendix of the paper)."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class ZeroShotCentred:
 
 @dataclass(frozen=True)
 class GroupPromptCentred:
-    """Mean-centering, as in `ZeroShotCentred`, of the group prompts; the score of a class is its best
-    group's."""
+    """Mean-centering, as in `ZeroShotCentred`, of the group prompts; the score of a class is its best group's."""
 
     name: ClassVar[str] = "group_prompt_centred"
     title: ClassVar[str] = "Group Prompt+MC"
@@ -66,7 +64,7 @@ class GroupPromptCentred:
 
 
 def _needs(role: str, text_mean: str) -> Needs:
-    return Needs(text=(role,) if text_mean == "prompts" else (role, "caption"), pool=True)
+    return Needs(text=(role,) if text_mean == "prompts" else (role, "caption"), pool=True, pool_split="train")
 
 
 def _centred(problem: Problem, text: FloatArray, text_mean: str) -> Prediction:

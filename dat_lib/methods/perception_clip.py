@@ -56,9 +56,7 @@ class PerceptionClip:
         else:
             context = problem.text["context"]
             if len(context) != class_context.shape[1]:
-                raise ValueError(
-                    f"there are {len(context)} context prompts for {class_context.shape[1]} contexts"
-                )
+                raise ValueError(f"there are {len(context)} context prompts for {class_context.shape[1]} contexts")
             evidence = _logits(queries, context, problem.logit_scale) / self.temperature
         log_context = evidence - _log_sum_exp(evidence, axis=1)[:, None]
         log_class = logits - _log_sum_exp(logits, axis=1)[:, None]

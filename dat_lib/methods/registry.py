@@ -21,7 +21,7 @@ from dat_lib.methods.settings import coerced, did_you_mean, setting_types
 
 GROUP = "dat_bench.methods"
 PACKAGE = "dat_lib.methods"
-MACHINERY = frozenset({"contract", "registry", "settings", "subspace"})
+MACHINERY = frozenset({"contract", "pool_references", "registry", "settings", "subspace"})
 
 
 def method_names() -> list[str]:
@@ -86,9 +86,7 @@ def _third_party() -> dict[str, importlib.metadata.EntryPoint]:
     found: dict[str, importlib.metadata.EntryPoint] = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         if point.name in _own() or found.get(point.name, point) != point:
-            raise ValueError(
-                f'the entry point {GROUP} "{point.name}" = {point.value} takes a name that is in use'
-            )
+            raise ValueError(f'the entry point {GROUP} "{point.name}" = {point.value} takes a name that is in use')
         found[point.name] = point
     return found
 
@@ -97,14 +95,10 @@ def _loaded(point: importlib.metadata.EntryPoint) -> type[Method]:
     where = f'the entry point {GROUP} "{point.name}" = {point.value}'
     try:
         offered = point.load()
-    except (
-        Exception
-    ) as error:  # whatever another package raises on import, the user is told which package it was
+    except Exception as error:  # whatever another package raises on import, the user is told which package it was
         raise ValueError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not (isinstance(offered, type) and is_dataclass(offered) and hasattr(offered, "predict")):
         raise ValueError(f"{where} is not a dataclass with a predict method")
     if getattr(offered, "name", None) != point.name:
-        raise ValueError(
-            f"{where} gives a method named {getattr(offered, 'name', None)!r}, expected {point.name!r}"
-        )
+        raise ValueError(f"{where} gives a method named {getattr(offered, 'name', None)!r}, expected {point.name!r}")
     return cast(type[Method], offered)

@@ -91,14 +91,10 @@ def check_settings(
         object.__setattr__(method, name, coerced(method.name, name, wanted, getattr(method, name)))
     for name, bound in (at_least or {}).items():
         if any(value < bound for value in _items(getattr(method, name))):
-            raise ValueError(
-                f"{method.name}: setting {name} = {getattr(method, name)!r} must be at least {bound}"
-            )
+            raise ValueError(f"{method.name}: setting {name} = {getattr(method, name)!r} must be at least {bound}")
     for name, bound in (above or {}).items():
         if any(value <= bound for value in _items(getattr(method, name))):
-            raise ValueError(
-                f"{method.name}: setting {name} = {getattr(method, name)!r} must be above {bound}"
-            )
+            raise ValueError(f"{method.name}: setting {name} = {getattr(method, name)!r} must be above {bound}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

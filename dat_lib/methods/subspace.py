@@ -28,9 +28,7 @@ def project_out(vectors: FloatArray, basis: FloatArray) -> FloatArray:
         ValueError: the basis spans the whole space, so that nothing would remain.
     """
     if len(basis) >= vectors.shape[1]:
-        raise ValueError(
-            f"the prompts to remove span all {vectors.shape[1]} dimensions, so nothing would remain"
-        )
+        raise ValueError(f"the prompts to remove span all {vectors.shape[1]} dimensions, so nothing would remain")
     basis = basis.astype(vectors.dtype, copy=False)
     remainder: FloatArray = vectors - (vectors @ basis.T) @ basis
     return remainder

@@ -28,7 +28,7 @@ class Tie:
     name: ClassVar[str] = "tie"
     title: ClassVar[str] = "TIE"
     needs: ClassVar[Needs] = Needs(
-        text=("class", "attribute"), test_attributes=True, pool=True, pool_attributes=True
+        text=("class", "attribute"), test_attributes=True, pool=True, pool_attributes=True, pool_split="train"
     )
 
     normalise_before: bool = True
@@ -41,9 +41,7 @@ class Tie:
         assert problem.query_attributes is not None
         assert problem.pool_attributes is not None
         attribute_text = _attribute_text(problem)
-        return _moved(
-            problem, attribute_text, problem.query_attributes, problem.pool_attributes, self.normalise_before
-        )
+        return _moved(problem, attribute_text, problem.query_attributes, problem.pool_attributes, self.normalise_before)
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class TieStar:
 
     name: ClassVar[str] = "tie_star"
     title: ClassVar[str] = "TIE*"
-    needs: ClassVar[Needs] = Needs(text=("class", "attribute"), pool=True)
+    needs: ClassVar[Needs] = Needs(text=("class", "attribute"), pool=True, pool_split="train")
 
     normalise_before: bool = True
 
@@ -70,17 +68,13 @@ class TieStar:
         pool_attributes = (problem.pool @ attribute_text.T).argmax(axis=1)
         prediction = _moved(problem, attribute_text, query_attributes, pool_attributes, self.normalise_before)
         counts = {
-            "inferred_query_attributes": np.bincount(
-                query_attributes, minlength=problem.n_attributes
-            ).tolist(),
+            "inferred_query_attributes": np.bincount(query_attributes, minlength=problem.n_attributes).tolist(),
             "inferred_pool_attributes": np.bincount(pool_attributes, minlength=problem.n_attributes).tolist(),
         }
         return Prediction(prediction.labels, prediction.scores, {**prediction.notes, **counts})
 
 
-def translation_scales(
-    pool: FloatArray, pool_attributes: IntArray, attribute_text: FloatArray
-) -> list[float | None]:
+def translation_scales(pool: FloatArray, pool_attributes: IntArray, attribute_text: FloatArray) -> list[float | None]:
     """lambda_a for each attribute, None where the pool has no image of it.
 
     `pool` [P, d] may be of any length; `attribute_text` [M, d] must be of unit length.
@@ -115,9 +109,7 @@ def _moved(
     if not known.all():
         notes["queries_without_attribute"] = int((~known).sum())
     if None in scales:
-        notes["attributes_without_scale"] = [
-            attribute for attribute, scale in enumerate(scales) if scale is None
-        ]
+        notes["attributes_without_scale"] = [attribute for attribute, scale in enumerate(scales) if scale is None]
     return Prediction(scores.argmax(axis=1), scores, notes)
 
 

@@ -1,5 +1,4 @@
-"""Whitening, on ZS and on Group Prompt: the global covariance of the embeddings removed (appendix of the
-paper)."""
+"""Whitening, on ZS and on Group Prompt: the global covariance of the embeddings removed (appendix of the paper)."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class ZeroShotWhitened:
 
     name: ClassVar[str] = "zero_shot_whitened"
     title: ClassVar[str] = "ZS+W"
-    needs: ClassVar[Needs] = Needs(text=("class",), pool=True)
+    needs: ClassVar[Needs] = Needs(text=("class",), pool=True, pool_split="train")
 
     ridge: float = 1e-3
     text_covariance: Literal["image", "prompts"] = "image"
@@ -49,7 +48,7 @@ class GroupPromptWhitened:
 
     name: ClassVar[str] = "group_prompt_whitened"
     title: ClassVar[str] = "Group Prompt+W"
-    needs: ClassVar[Needs] = Needs(text=("group",), pool=True)
+    needs: ClassVar[Needs] = Needs(text=("group",), pool=True, pool_split="train")
 
     ridge: float = 1e-3
     text_covariance: Literal["image", "prompts"] = "image"

@@ -70,8 +70,8 @@ class BackboneSpec(Spec):
 class MethodSettings(Spec):
     """Settings of one method: for every dataset, and for single ones."""
 
-    defaults: dict[str, Setting] = {}
-    datasets: dict[Name, dict[str, Setting]] = {}
+    defaults: dict[str, Setting | list[Setting]] = {}
+    datasets: dict[Name, dict[str, Setting | list[Setting]]] = {}
 
 
 class Grid(Spec):

@@ -1,0 +1,302 @@
+"""How sparse a reference set is around a query: SLOF, k-NN distance and DAO. Larger values mean sparser.
+
+All work on logarithms, since a density raised to a strength of 10 spans more than any float holds.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dat_lib.arrays import FloatArray, IdArray, IntArray, as_ids, as_vectors, normalise
+from dat_lib.dimension import Lid, local_dimension
+from dat_lib.distances import nearest_others
+from dat_lib.neighbours import GroupNeighbours, Neighbourhoods
+
+if TYPE_CHECKING:
+    import torch
+
+Density: TypeAlias = Literal["slof", "knn", "dao"]
+Metric: TypeAlias = Literal["euclidean", "cosine"]
+
+SMALLEST_DISTANCE = 1e-12
+"""Floor of the k-distance of a reference, which is 0 where more than k references coincide."""
+
+
+def slof(
+    queries: npt.ArrayLike,
+    references: npt.ArrayLike,
+    k: int,
+    *,
+    metric: Metric = "euclidean",
+    query_ids: npt.ArrayLike | None = None,
+    reference_ids: npt.ArrayLike | None = None,
+    device: str = "cpu",
+    working_memory: float = 256,
+) -> FloatArray:
+    """Simplified local outlier factor of queries [N, d] in references [n, d]: [N].
+
+    D(z) = (1/k) sum over o in NN_k(z) of kd(z) / kd(o), where kd(z) is the distance of z to its k-th neighbour in
+    the references and kd(o) that of a reference to its k-th neighbour among the others, at least 1e-12. About 1
+    inside a cloud of even density, 0 where k references coincide with the query. Equal distances go to the
+    reference that comes first.
+
+    Parameters
+    ----------
+    metric
+        "euclidean" on the rows as given, or "cosine": 1 - cosine, half the squared distance of unit vectors.
+    query_ids, reference_ids
+        Sample ids [N] and [n]. A reference with the id of the query is not among its neighbours.
+    working_memory
+        MiB of temporary arrays, whatever N is.
+
+    Examples
+    --------
+    >>> slof([[0.5]], [[0.0], [1.0], [2.0], [3.0]], k=2)
+    array([0.375])
+    """
+    return _one_group("slof", queries, references, k, "mle", metric, query_ids, reference_ids, device, working_memory)
+
+
+def knn_distance(
+    queries: npt.ArrayLike,
+    references: npt.ArrayLike,
+    k: int,
+    *,
+    metric: Metric = "euclidean",
+    query_ids: npt.ArrayLike | None = None,
+    reference_ids: npt.ArrayLike | None = None,
+    device: str = "cpu",
+    working_memory: float = 256,
+) -> FloatArray:
+    """Distance of each query [N, d] to its k-th neighbour in references [n, d]: [N]. Parameters as in `slof`."""
+    return _one_group("knn", queries, references, k, "mle", metric, query_ids, reference_ids, device, working_memory)
+
+
+def dao(
+    queries: npt.ArrayLike,
+    references: npt.ArrayLike,
+    k: int,
+    lid: Lid = "mle",
+    *,
+    metric: Metric = "euclidean",
+    query_ids: npt.ArrayLike | None = None,
+    reference_ids: npt.ArrayLike | None = None,
+    device: str = "cpu",
+    working_memory: float = 256,
+) -> FloatArray:
+    """Dimensionality-aware outlier score of queries [N, d] in references [n, d]: [N]. Other parameters as in `slof`.
+
+    D(z) = (1/k) sum over o in NN_k(z) of (kd(z) / kd(o)) ** LID(o). The local intrinsic dimension LID(o) is
+    estimated from the distances r_1 <= .. <= r_k of o to its k nearest among the other references, k >= 2:
+
+    - "mle" (Levina and Bickel): the inverse of the mean of ln(r_k / r_j) over j < k;
+    - "mom" (method of moments, as in ELKI): mu / (r_k - mu), mu the mean of r_j over j < k;
+    - "mom_all": the same with mu over j <= k.
+
+    Distances of 0 (duplicates) are left out of the means; where none is left LID is 1. It is at most 1e6.
+    """
+    return _one_group("dao", queries, references, k, lid, metric, query_ids, reference_ids, device, working_memory)
+
+
+class GroupDensity:
+    """Densities of queries in G groups of references, for several k, from one distance pass.
+
+    What belongs to the references alone (their k-distances and dimensions) is computed once, here.
+
+    Parameters
+    ----------
+    groups
+        G arrays [n_g, d]; each must hold more than max(ks) references.
+    ks
+        Neighbourhood sizes.
+    density, lid, metric
+        As in `slof`, `knn_distance` and `dao`.
+    group_ids
+        G arrays of sample ids [n_g], so that a query that is itself a reference is recognised.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[npt.ArrayLike],
+        ks: Sequence[int],
+        *,
+        density: Density = "slof",
+        lid: Lid = "mle",
+        metric: Metric = "euclidean",
+        group_ids: Sequence[npt.ArrayLike] | None = None,
+        device: str = "cpu",
+        working_memory: float = 256,
+    ) -> None:
+        check_density(density, lid, metric)
+        self.ks = check_neighbours(ks, density)
+        self.density, self.lid, self.metric = density, lid, metric
+        if not len(groups):
+            raise ValueError("there are no groups of references")
+        arrays = [as_vectors(group, "references") for group in groups]
+        for array in arrays:
+            as_vectors(array, "references", dim=arrays[0].shape[1])
+            if len(array) <= max(self.ks):
+                raise ValueError(
+                    f"k={max(self.ks)} needs at least {max(self.ks) + 1} references, but there are {len(array)}"
+                )
+        self.dim = arrays[0].shape[1]
+        self.ids: IdArray | None = None
+        if group_ids is not None:
+            self.ids = np.concatenate(
+                [as_ids(ids, "reference_ids", length=len(a)) for ids, a in zip(group_ids, arrays, strict=True)]
+            )
+        if metric == "cosine":
+            arrays = [normalise(array, "references") for array in arrays]
+        self._neighbours = GroupNeighbours(arrays, device=device, working_memory=working_memory)
+        self._inverse: dict[int, torch.Tensor] = {}
+        self._log_k_distance: dict[int, torch.Tensor] = {}
+        self._dimension: dict[int, torch.Tensor] = {}
+        if density != "knn":
+            self._describe_references()
+
+    def log_density(self, queries: npt.ArrayLike, query_ids: npt.ArrayLike | None = None) -> FloatArray:
+        """Logarithms of the densities of queries [N, d]: [len(ks), N, G], of the queries' dtype.
+
+        Minus infinity where the density is 0. Memory beyond the result is bounded by `working_memory`; a query's
+        result does not depend on the others, so a stream may be handed over in blocks of any size.
+        """
+        import torch
+
+        queries = as_vectors(queries, "queries", dim=self.dim)
+        same = None if query_ids is None else self._same_samples(as_ids(query_ids, "query_ids", length=len(queries)))
+        if self.metric == "cosine":
+            queries = normalise(queries, "queries")
+        groups = len(self._neighbours.sizes)
+        result = np.empty((len(self.ks), groups, len(queries)), dtype=queries.dtype)
+        if len(queries):
+            output = torch.from_numpy(result)
+            for found in self._neighbours.of(queries, self.ks, same):
+                values = self._estimate(found).to(device="cpu", dtype=output.dtype)
+                if isinstance(found.queries, slice):
+                    values = values[:, : found.queries.stop - found.queries.start]
+                else:
+                    values = values[:, 0]
+                output[self.ks.index(found.k), found.groups, found.queries] = values
+        return np.moveaxis(result, 1, 2)
+
+    def _describe_references(self) -> None:
+        import torch
+
+        parts = torch.split(self._neighbours.vectors, self._neighbours.sizes)
+        deepest = [nearest_others(part, max(self.ks), working_bytes=self._neighbours.bytes) for part in parts]
+        everyone = torch.cat(deepest)
+        if self.metric == "cosine":
+            everyone = everyone.square() / 2
+        for k in self.ks:
+            k_distance = everyone[:, k - 1].clamp_min(SMALLEST_DISTANCE)
+            if self.density == "slof":
+                self._inverse[k] = self._neighbours.slots(1 / k_distance).T.contiguous()
+            else:
+                self._log_k_distance[k] = self._neighbours.slots(k_distance.log()).T.contiguous()
+                self._dimension[k] = self._neighbours.slots(local_dimension(everyone[:, :k], self.lid)).T.contiguous()
+
+    def _estimate(self, found: Neighbourhoods) -> torch.Tensor:
+        """[g, b] log density."""
+        import torch
+
+        log_distance = found.log_distance
+        if self.metric == "cosine":
+            log_distance = 2 * log_distance - math.log(2)
+        members = found.members.transpose(0, 1)
+        if self.density == "slof":
+            inverse = self._inverse[found.k][found.groups]
+            if members.dtype == torch.float32 and isinstance(found.groups, slice):
+                total = torch.bmm(inverse[:, None].float(), members)[:, 0].double()
+            else:
+                total = _sum_in_order(inverse[..., None] * members)
+            return log_distance + torch.log(total / found.k)
+        if self.density == "dao":
+            log_ratio = log_distance[:, None] - self._log_k_distance[found.k][found.groups][..., None]
+            power = self._dimension[found.k][found.groups][..., None] * log_ratio
+            power.masked_fill_(members == 0, -math.inf)
+            largest = power.amax(dim=1).clamp_min_(-sys.float_info.max)
+            total = _sum_in_order(power.sub_(largest[:, None]).exp_())
+            return largest + torch.log(total / found.k)
+        return log_distance
+
+    def _same_samples(self, query_ids: IdArray) -> tuple[IntArray, IntArray] | None:
+        if self.ids is None:
+            raise ValueError("query_ids are of no use without the ids of the references")
+        rows, references = matching_ids(query_ids, self.ids)
+        return (rows, references) if len(rows) else None
+
+
+def _sum_in_order(terms: torch.Tensor) -> torch.Tensor:
+    """Sum of terms [g, n, b] over n, one after the other: the same bits for any g and b."""
+    total = terms[:, 0].clone()
+    for one in range(1, terms.shape[1]):
+        total += terms[:, one]
+    return total
+
+
+def matching_ids(ids: IdArray, others: IdArray) -> tuple[IntArray, IntArray]:
+    """All pairs (i, j) with ids[i] == others[j], as two arrays."""
+    order = np.argsort(others, kind="stable")
+    ordered = others[order]
+    first = np.searchsorted(ordered, ids, side="left")
+    count = np.searchsorted(ordered, ids, side="right") - first
+    rows = np.repeat(np.arange(len(ids)), count)
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    return rows, order[first[rows] + offset]
+
+
+def check_density(density: str, lid: str, metric: str) -> None:
+    """Refuse names that are not known."""
+    for name, value, known in (
+        ("density", density, get_args(Density)),
+        ("lid", lid, get_args(Lid)),
+        ("metric", metric, get_args(Metric)),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+
+
+def check_neighbours(ks: Sequence[int], density: str) -> tuple[int, ...]:
+    """Neighbourhood sizes as integers, each large enough for the density."""
+    least = 2 if density == "dao" else 1
+    sizes = tuple(operator.index(k) for k in ks)
+    if not sizes:
+        raise ValueError("there is no k")
+    if min(sizes) < least:
+        raise ValueError(f"k must be at least {least} for {density}, not {min(sizes)}")
+    return sizes
+
+
+def _one_group(
+    density: Density,
+    queries: npt.ArrayLike,
+    references: npt.ArrayLike,
+    k: int,
+    lid: Lid,
+    metric: Metric,
+    query_ids: npt.ArrayLike | None,
+    reference_ids: npt.ArrayLike | None,
+    device: str,
+    working_memory: float,
+) -> FloatArray:
+    if (query_ids is None) != (reference_ids is None):
+        raise ValueError("query_ids and reference_ids are of use only together")
+    fitted = GroupDensity(
+        [references],
+        (k,),
+        density=density,
+        lid=lid,
+        metric=metric,
+        group_ids=None if reference_ids is None else [reference_ids],
+        device=device,
+        working_memory=working_memory,
+    )
+    with np.errstate(over="ignore"):
+        return np.exp(fitted.log_density(queries, query_ids)[0, :, 0], dtype=np.float64)
