@@ -18,6 +18,7 @@ from dat_lib.arrays import FloatArray, IdArray, IntArray, as_ids, as_vectors, no
 from dat_lib.dimension import Lid, local_dimension
 from dat_lib.distances import nearest_others
 from dat_lib.neighbours import GroupNeighbours, Neighbourhoods
+from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -173,25 +174,36 @@ class GroupDensity:
         same = None if query_ids is None else self._same_samples(as_ids(query_ids, "query_ids", length=len(queries)))
         if self.metric == "cosine":
             queries = normalise(queries, "queries")
-        groups = len(self._neighbours.sizes)
-        result = np.empty((len(self.ks), groups, len(queries)), dtype=queries.dtype)
+        result = np.empty((len(self.ks), len(self._neighbours.sizes), len(queries)), dtype=queries.dtype)
+        output = torch.from_numpy(result)
+
+        def take(found: Neighbourhoods) -> None:
+            values = self._estimate(found).to(device="cpu", dtype=output.dtype)
+            if isinstance(found.queries, slice):
+                values = values[:, : found.queries.stop - found.queries.start]
+            else:
+                values = values[:, 0]
+            output[self.ks.index(found.k), found.groups, found.queries] = values
+
         if len(queries):
-            output = torch.from_numpy(result)
-            for found in self._neighbours.of(queries, self.ks, same):
-                values = self._estimate(found).to(device="cpu", dtype=output.dtype)
-                if isinstance(found.queries, slice):
-                    values = values[:, : found.queries.stop - found.queries.start]
-                else:
-                    values = values[:, 0]
-                output[self.ks.index(found.k), found.groups, found.queries] = values
+            self._neighbours.visit(queries, self.ks, take, same)
         return np.moveaxis(result, 1, 2)
 
     def _describe_references(self) -> None:
         import torch
 
-        parts = torch.split(self._neighbours.vectors, self._neighbours.sizes)
-        deepest = [nearest_others(part, max(self.ks), working_bytes=self._neighbours.bytes) for part in parts]
-        everyone = torch.cat(deepest)
+        workers = torch.get_num_threads()
+        parts = list(torch.split(self._neighbours.vectors, self._neighbours.sizes))
+        found = [torch.empty(0)] * len(parts)
+
+        def work(mine: range) -> None:
+            for group in mine:
+                bound = self._neighbours.bytes / workers
+                found[group] = nearest_others(parts[group], max(self.ks), working_bytes=bound)
+
+        groups = range(len(parts))
+        in_threads(work, [groups[worker::workers] for worker in range(min(workers, len(groups)))])
+        everyone = torch.cat(found)
         if self.metric == "cosine":
             everyone = everyone.square() / 2
         for k in self.ks:

@@ -16,15 +16,8 @@ from dat_lib.dimension import Lid
 from dat_lib.group_density import ReferenceDensity
 from dat_lib.parameters import Parameters
 from dat_lib.references import DroppedGroup, Sampling, Shortage, check_selection, select_references
-from dat_lib.translation import (
-    Score,
-    Similarities,
-    Terms,
-    check_translation,
-    similarities,
-    sweep,
-    translate,
-)
+from dat_lib.scores import Score, Terms
+from dat_lib.translation import Similarities, check_translation, similarities, sweep, translate
 
 
 class DroppedGroupWarning(UserWarning):

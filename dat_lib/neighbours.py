@@ -8,7 +8,7 @@ from differences in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.selection import LARGEST_NETWORK, order_statistics
+from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +25,7 @@ QUERY_MULTIPLE = 48
 ROW_MULTIPLE = 8
 """Products are padded to whole multiples, for which the libraries treat every column alike: what a query gets does
 not depend on the block it came in."""
-TILE_PAIRS = 65_536
+TILE_PAIRS = 32_768
 """Pairs of query and group in a tile, and below, in a piece of it: what fits the processor's caches."""
 PIECE_PAIRS = 8_192
 TILE_GROUPS = 128
@@ -90,38 +91,52 @@ class GroupNeighbours:
             slice(int(part[0]), int(part[-1]) + 1)
             for part in np.array_split(np.arange(len(groups)), math.ceil(len(groups) / TILE_GROUPS))
         ]
-        self._tables = [self._table(chunk) for chunk in self._chunks]
+        self._tables = [self.vectors] * len(self._chunks)
+        in_threads(self._lay_out, range(len(self._chunks)))
 
-    def of(
-        self, queries: FloatArray, ks: Sequence[int], same: tuple[IntArray, IntArray] | None = None
-    ) -> Iterator[Neighbourhoods]:
-        """Neighbourhoods of queries [N, d] in every group for every k < n_g, piece by piece.
+    def visit(
+        self,
+        queries: FloatArray,
+        ks: Sequence[int],
+        take: Callable[[Neighbourhoods], None],
+        same: tuple[IntArray, IntArray] | None = None,
+    ) -> None:
+        """Hand the neighbourhoods of queries [N, d] in every group, for every k < n_g, to `take`, piece by piece.
 
-        A piece may come again, with pairs that had to be measured anew: the later one counts. `same` lists
-        pairs (query row, reference row) that are one sample: that reference is no neighbour of the query.
+        Pieces come from several threads. Pairs that had to be measured anew come again after their piece: the
+        later result counts. `same` lists pairs (query row, reference row) that are one sample: that reference is
+        no neighbour of the query.
         """
         import torch
 
-        ranks = sorted({rank for k in ks for rank in (k - 1, k)})
+        workers = torch.get_num_threads() if self.vectors.device.type == "cpu" else 1
         widest = max(chunk.stop - chunk.start for chunk in self._chunks)
-        width = self._width(widest, len(ks), len(queries))
-        products = self._tables[0].new_empty(max(map(len, self._tables)) * width)
-        scratch = self._tables[0].new_empty((self._largest + 1) * widest * width)
-        for start in range(0, len(queries), width):
-            block = slice(start, min(start + width, len(queries)))
-            given = torch.from_numpy(np.ascontiguousarray(queries[block])).to(self.vectors.device)
-            extended, squares = self._extend(given, width)
-            for chunk, table in zip(self._chunks, self._tables, strict=True):
-                groups = chunk.stop - chunk.start
-                product = torch.mm(table, extended.T, out=products[: len(table) * width].view(-1, width))
-                if same is not None:
-                    self._forget(product, same, block, chunk)
-                values = product[: self._largest * groups].view(self._largest, groups * width)
-                space = scratch[: (self._largest + 1) * groups * width].view(-1, groups * width)
-                statistics = order_statistics(values, ranks, space)
-                tile = _Tile(self, given, squares, block, chunk, values.view(-1, groups, width), scratch, statistics)
-                for k in ks:
-                    yield from tile.neighbourhoods(k)
+        width = self._width(widest, len(ks), math.ceil(len(queries) / workers), workers)
+        starts = range(0, len(queries), width)
+        ranks = sorted({rank for k in ks for rank in (k - 1, k)})
+
+        def work(mine: Sequence[int]) -> None:
+            products = self._tables[0].new_empty(max(map(len, self._tables)) * width)
+            scratch = self._tables[0].new_empty((self._largest + 1) * widest * width)
+            for start in mine:
+                block = slice(start, min(start + width, len(queries)))
+                given = torch.from_numpy(np.ascontiguousarray(queries[block])).to(self.vectors.device)
+                extended, squares = self._extend(given, width)
+                for chunk, table in zip(self._chunks, self._tables, strict=True):
+                    groups = chunk.stop - chunk.start
+                    product = torch.mm(table, extended.T, out=products[: len(table) * width].view(-1, width))
+                    if same is not None:
+                        self._forget(product, same, block, chunk)
+                    values = product[: self._largest * groups].view(self._largest, groups * width)
+                    space = scratch[: (self._largest + 1) * groups * width].view(-1, groups * width)
+                    statistics = order_statistics(values, ranks, space)
+                    values = values.view(-1, groups, width)
+                    tile = _Tile(self, given, squares, block, chunk, values, scratch, statistics)
+                    for k in ks:
+                        for found in tile.neighbourhoods(k):
+                            take(found)
+
+        in_threads(work, [starts[worker::workers] for worker in range(min(workers, len(starts)))])
 
     def slots(self, values: torch.Tensor) -> torch.Tensor:
         """Arrange one value a reference [R] as [n, G], like `members`; 0 where a group has fewer references."""
@@ -141,17 +156,18 @@ class GroupNeighbours:
         """Logarithm of the unit of length in which products are made."""
         return math.log(self._scale)
 
-    def _width(self, groups: int, ks: int, queries: int) -> int:
+    def _width(self, groups: int, ks: int, queries: int, workers: int) -> int:
         """Queries in a block, a multiple of QUERY_MULTIPLE."""
         rows = (2 if self._largest <= LARGEST_NETWORK else 4) * (self._largest + 1) + 4 * ks
-        pairs = min(TILE_PAIRS, self.bytes / (self._dtype.itemsize * rows + 64))
+        pairs = min(TILE_PAIRS, self.bytes / workers / (self._dtype.itemsize * rows + 64))
         multiples = max(1, int(pairs / groups / QUERY_MULTIPLE))
         return min(multiples, math.ceil(queries / QUERY_MULTIPLE)) * QUERY_MULTIPLE
 
-    def _table(self, chunk: slice) -> torch.Tensor:
-        """Rows (-2 r, |r|^2), slot by slot over the groups of the chunk; an empty slot is infinitely far away."""
+    def _lay_out(self, position: int) -> None:
+        """Table of a chunk of groups: rows (-2 r, |r|^2), slot by slot; an empty slot is infinitely far away."""
         import torch
 
+        chunk = self._chunks[position]
         groups, dim = chunk.stop - chunk.start, self.vectors.shape[1]
         rows = math.ceil(self._largest * groups / ROW_MULTIPLE) * ROW_MULTIPLE
         table = torch.zeros(rows, dim + 1, dtype=self._dtype, device=self.vectors.device)
@@ -162,7 +178,7 @@ class GroupNeighbours:
             placed = ((own.double() - self._origin) / self._scale).to(self._dtype)
             slots[: len(own), column, :-1] = -2 * placed
             slots[: len(own), column, -1] = placed.double().square().sum(dim=1)
-        return table
+        self._tables[position] = table
 
     def _extend(self, given: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows (q, 1) padded to `width`, and |q|^2 in float64."""
@@ -221,7 +237,7 @@ class _Tile:
         rounding = self.references.rounding(self.squares)
         clear = (following - kth > 2 * rounding.to(kth.dtype)) & (squared > DISTINCT * rounding)
         doubtful = torch.nonzero(~clear[:, : len(self.given)])
-        for pairs in torch.split(doubtful, max(1, int(self.references.bytes / (64 * n)))):
+        for pairs in torch.split(doubtful, max(1, int(self.references.bytes / (128 * n)))):
             if len(pairs):
                 yield self._settle(k, pairs, kth, rounding)
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IntArray
+from dat_lib.scores import LogitScores, RatioScores, Score, Terms
 from dat_lib.similarity import cosines
+from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch
 
-Terms: TypeAlias = Literal["both", "group", "average"]
-Score: TypeAlias = Literal["ratio", "logit"]
-
-BLOCK_PAIRS = 262_144
+BLOCK_PAIRS = 65_536
 """Pairs of query and group translated at once."""
 
 
@@ -82,9 +80,11 @@ def translate(
     """
     check_translation(strength, terms, score, epsilon, temperature)
     result = np.empty(similarity.classes.shape[::-1], dtype=np.float64)
-    for block, translator in _translators(similarity, log_density, score, epsilon, temperature):
-        scores = translator.scores(strength)[terms]
-        result[:, block] = translator.unscaled(scores, strength, terms).numpy()
+
+    def take(_: int, block: slice, scores: RatioScores | LogitScores) -> None:
+        result[:, block] = scores.unscaled(strength, terms).numpy()
+
+    _visit(similarity, [log_density], score, epsilon, temperature, take)
     return result.T
 
 
@@ -108,12 +108,14 @@ def sweep(
             check_translation(strength, term, score, epsilon, temperature)
     shape = (len(log_densities), len(strengths), len(terms), len(similarity.classes))
     result = np.empty(shape, dtype=np.int64)
-    for i, log_density in enumerate(log_densities):
-        for block, translator in _translators(similarity, log_density, score, epsilon, temperature):
-            for j, strength in enumerate(strengths):
-                scores = translator.scores(strength)
-                for m, term in enumerate(terms):
-                    result[i, j, m, block] = scores[term].argmax(dim=0).numpy()
+
+    def take(density: int, block: slice, scores: RatioScores | LogitScores) -> None:
+        for j, strength in enumerate(strengths):
+            found = scores.at(strength)
+            for m, term in enumerate(terms):
+                result[density, j, m, block] = found[term].argmax(dim=0).numpy()
+
+    _visit(similarity, log_densities, score, epsilon, temperature, take)
     return result
 
 
@@ -129,80 +131,43 @@ def check_translation(strength: float, terms: str, score: str, epsilon: float, t
             raise ValueError(f"{name} must be finite and positive, not {number}")
 
 
-def _translators(
-    similarity: Similarities, log_density: FloatArray, score: Score, epsilon: float, temperature: float
-) -> Iterator[tuple[slice, _Ratio | _Logit]]:
-    """Queries in blocks, classes and attributes first."""
+def _visit(
+    similarity: Similarities,
+    log_densities: Sequence[FloatArray],
+    score: Score,
+    epsilon: float,
+    temperature: float,
+    take: Callable[[int, slice, RatioScores | LogitScores], None],
+) -> None:
+    """Hand (which density, block of queries, its scores) to `take`, from several threads."""
     import torch
 
-    if log_density.shape != similarity.groups.shape:
-        raise ValueError(f"log_density has the shape {log_density.shape} where {similarity.groups.shape} is needed")
-    queries, classes, attributes = log_density.shape
+    queries, classes, attributes = similarity.groups.shape
+    for log_density in log_densities:
+        if log_density.shape != similarity.groups.shape:
+            raise ValueError(f"log_density has the shape {log_density.shape} where {similarity.groups.shape} is needed")
+    smallest = torch.tensor(math.log(epsilon), dtype=torch.float64)
+    divisor = temperature if score == "logit" else 1.0
+    kind = LogitScores if score == "logit" else RatioScores
     step = max(1, BLOCK_PAIRS // (classes * attributes))
-    for start in range(0, queries, step):
-        block = slice(start, min(start + step, queries))
-        logarithm, groups, of_class = (
-            torch.from_numpy(np.moveaxis(array[block], 0, -1)).double()
-            for array in (log_density, similarity.groups, similarity.classes)
-        )
-        absent = logarithm == math.inf
-        log_sum = torch.logaddexp(logarithm, torch.tensor(math.log(epsilon), dtype=torch.float64))
-        relief = -log_sum.masked_fill_(absent, 0)
-        if score == "ratio":
-            yield block, _Ratio(groups, of_class, relief, absent)
-        else:
-            yield block, _Logit(groups / temperature, of_class / temperature, relief, absent)
+    starts = range(0, queries, step)
+
+    def work(mine: range) -> None:
+        for start in mine:
+            block = slice(start, min(start + step, queries))
+            groups, of_class = (
+                _queries_last(array[block]) / divisor for array in (similarity.groups, similarity.classes)
+            )
+            for density, log_density in enumerate(log_densities):
+                take(
+                    density, block, kind(groups, of_class, torch.logaddexp(_queries_last(log_density[block]), smallest))
+                )
+
+    workers = torch.get_num_threads()
+    in_threads(work, [starts[worker::workers] for worker in range(min(workers, len(starts)))])
 
 
-class _Ratio:
-    """Quotient scores [K, b] of a block, in units of each query's largest, so that none overflows or vanishes."""
+def _queries_last(array: FloatArray) -> torch.Tensor:
+    import torch
 
-    def __init__(self, groups: torch.Tensor, classes: torch.Tensor, relief: torch.Tensor, absent: torch.Tensor) -> None:
-        self.groups, self.classes = groups, classes
-        self.absent = absent if absent.any() else None
-        self.top = relief.masked_fill(absent, -math.inf).amax(dim=(0, 1)).nan_to_num_(neginf=0.0)
-        self.relief = relief.sub_(self.top)
-
-    def scores(self, strength: float) -> dict[Terms, torch.Tensor]:
-        """Group terms are in units of D ** -strength at its largest, the others of that or of 1 if 1 is larger."""
-        import torch
-
-        translated = (strength * self.relief).exp_().mul_(self.groups)
-        if self.absent is not None:
-            translated.masked_fill_(self.absent, 0)
-        unit = _unit(strength * self.top.clamp_max(0))
-        average = translated.sum(dim=1).mul_(unit)
-        average.addcmul_(self.classes, _unit(-strength * self.top.clamp_min(0)))
-        average /= translated.shape[1] + 1
-        if self.absent is not None:
-            translated.masked_fill_(self.absent, -math.inf)
-        group = translated.amax(dim=1)
-        return {"both": torch.maximum(group * unit, average), "group": group, "average": average}
-
-    def unscaled(self, scores: torch.Tensor, strength: float, terms: Terms) -> torch.Tensor:
-        top = self.top if terms == "group" else self.top.clamp_min(0)
-        return scores * _unit(strength * top)
-
-
-def _unit(logarithm: torch.Tensor) -> torch.Tensor:
-    """exp, kept above 0 so that minus infinity times it stays what it is."""
-    return logarithm.exp_().clamp_min_(sys.float_info.min)
-
-
-class _Logit:
-    """Logit scores [K, b] of a block."""
-
-    def __init__(self, groups: torch.Tensor, classes: torch.Tensor, relief: torch.Tensor, absent: torch.Tensor) -> None:
-        self.groups, self.classes, self.relief, self.absent = groups, classes, relief, absent
-
-    def scores(self, strength: float) -> dict[Terms, torch.Tensor]:
-        import torch
-
-        translated = torch.add(self.groups, self.relief, alpha=strength).masked_fill_(self.absent, -math.inf)
-        group = translated.amax(dim=1)
-        average = torch.logsumexp(torch.cat([translated, self.classes[:, None]], dim=1), dim=1)
-        average -= math.log(translated.shape[1] + 1)
-        return {"both": torch.maximum(group, average), "group": group, "average": average}
-
-    def unscaled(self, scores: torch.Tensor, strength: float, terms: Terms) -> torch.Tensor:
-        return scores
+    return torch.from_numpy(np.moveaxis(array, 0, -1)).double()

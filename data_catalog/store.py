@@ -119,7 +119,7 @@ class Store:
     def computing(self, key: str) -> Iterator[Path]:
         """Hold a key's lock and give its staging folder, so that each key is computed by one process at a time.
 
-        The lock frees itself when the process dies; what the dead one left in the folder belongs to the next holder.
+        The lock frees itself when the process dies. Shards that a failed or dead holder left belong to the next one.
         """
         with lock(self.home.locks / f"{key}.lock"):
             folder = self.home.staging / key
@@ -127,29 +127,42 @@ class Store:
                 folder.mkdir(parents=True, exist_ok=True)
             try:
                 yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            except BaseException:
+                with suppress(OSError):
+                    folder.rmdir()  # succeeds when there is no shard in it
+                raise
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def add_table(self, step: str, table: "pa.Table", folder: Path) -> StoredFile:
-        """Write a table as one Parquet file and move it, complete, to its place."""
+    def keep_shard(self, folder: Path, number: int, table: "pa.Table") -> None:
+        """Write one shard into a staging folder, complete or not at all."""
+        draft = folder / "shard.draft"
+        with _explained(self.home.root):
+            try:
+                _write_parquet(table, draft)
+                draft.replace(folder / f"shard-{number:06d}.parquet")
+            finally:
+                draft.unlink(missing_ok=True)
+
+    def kept_shards(self, folder: Path) -> dict[int, Path]:
+        """Return {number: file} of the shards in a staging folder, in order."""
+        return {int(path.stem.removeprefix("shard-")): path for path in sorted(folder.glob("shard-*.parquet"))}
+
+    def add_shards(self, step: str, folder: Path) -> tuple[StoredFile, ...]:
+        """Move the shards of a staging folder to their place, in order."""
         import pyarrow.parquet as pq
 
-        draft = folder / "table.parquet"
         with _explained(self.home.root):
-            pq.write_table(
-                table,
-                draft,
-                compression={name: "NONE" if name == "embedding" else "ZSTD" for name in table.column_names},
-                write_page_checksum=True,
-            )
-            _flush(draft)
-            digest, size = file_digest(draft), draft.stat().st_size
-            place = self.home.objects / step / f"{digest}.parquet"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            # The same name means the same bytes, so replacing is safe, and it heals a damaged file.
-            draft.replace(place)
-            _flush(place.parent)
-        return StoredFile(str(place.relative_to(self.home.root)), digest, size, table.num_rows)
+            paths = self.kept_shards(folder).values()
+            return tuple(self._add_file(step, path, pq.read_metadata(path).num_rows) for path in paths)
+
+    def _add_file(self, step: str, draft: Path, rows: int) -> StoredFile:
+        digest, size = file_digest(draft), draft.stat().st_size
+        place = self.home.objects / step / f"{digest}.parquet"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # The same name means the same bytes, so replacing is safe, and it heals a damaged file.
+        draft.replace(place)
+        _flush(place.parent)
+        return StoredFile(str(place.relative_to(self.home.root)), digest, size, rows)
 
     def commit(self, manifest: Manifest) -> Manifest:
         """Make an artifact visible. When another process was first, its manifest is returned and ours forgotten."""
@@ -189,6 +202,15 @@ class Store:
                     path.replace(self.home.quarantine / f"{step}-{path.name}")
             with suppress(FileNotFoundError):
                 self.manifest_path(step, key).replace(self.home.quarantine / f"{key}.json")
+
+
+def _write_parquet(table: "pa.Table", path: Path) -> None:
+    """Write a table with checksums, vectors uncompressed (they hardly shrink and read far slower), to the disk."""
+    import pyarrow.parquet as pq
+
+    compression = {name: "NONE" if name == "embedding" else "ZSTD" for name in table.column_names}
+    pq.write_table(table, path, compression=compression, write_page_checksum=True)
+    _flush(path)
 
 
 def file_digest(path: Path) -> str:

@@ -1,6 +1,6 @@
 """What every step is given and what it returns. A step knows neither the store nor the planner."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +9,18 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Work:
-    """Inputs by role, and the parameters, facts and resources of the cell."""
+    """Inputs by role, and the parameters, facts and resources of the cell.
+
+    `kept` are the shards that an interrupted attempt has left, {number: rows}; a step that makes shards leaves them
+    out. `progress` is called with what is done and what there is to do, in the step's own unit.
+    """
 
     inputs: Mapping[str, pa.Table]
     params: Mapping[str, Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[int, int] = field(default_factory=dict)
+    progress: Callable[[int, int], None] = lambda done, total: None
 
 
 @dataclass(frozen=True)
@@ -22,4 +28,15 @@ class Output:
     """The table to keep, and the few values of it that are asked for most."""
 
     table: pa.Table
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShardedOutput:
+    """A table that comes in numbered shards, each kept as soon as it is there.
+
+    `summary` may be filled in while the shards are made: it is read after the last one.
+    """
+
+    shards: Iterator[tuple[int, pa.Table]]
     summary: Mapping[str, Any] = field(default_factory=dict)

@@ -51,6 +51,7 @@ def compute(store: Store, code: Path, wanted: list[Cell], value: int = 1) -> lis
             table = pa.table({"value": [value]})
             with store.computing(decision.key) as staging:
                 store.set_aside(cell.step, decision.key)
+                store.keep_shard(staging, 0, table)
                 manifest = store.commit(
                     Manifest(
                         key=decision.key,
@@ -63,7 +64,7 @@ def compute(store: Store, code: Path, wanted: list[Cell], value: int = 1) -> lis
                         parents={role: Parent(p.key, p.content) for role, p in parents.items()},
                         content=content_digest(table),
                         rows=1,
-                        files=(store.add_table(cell.step, table, staging),),
+                        files=store.add_shards(cell.step, staging),
                         created=now(),
                     )
                 )
