@@ -142,7 +142,7 @@ def _sign(connection: "DuckDBPyConnection", home: Home) -> None:
 
 
 def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
-    """Copy the rows of the index file; False when it is not there, another version's, or damaged.
+    """Copy the rows of the index file; False when it is not there, another version's or home's, or damaged.
 
     Every block is read in full, so DuckDB's own checksums tell when the file is damaged.
     """
@@ -154,14 +154,15 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
     try:
         connection.execute(f"ATTACH '{path}' AS file (READ_ONLY)")
         try:
-            if connection.execute("SELECT recipe FROM file.store.meta").fetchone() != (recipe(),):
+            origin = connection.execute("SELECT recipe, home FROM file.store.meta").fetchone()
+            if origin != (recipe(), str(home.root)):
                 return False
             connection.execute(_sql("tables"))
             for table in ("artifacts", "lineage", "runs", "decisions"):
                 connection.execute(f"INSERT INTO store.{table} SELECT * FROM file.store.{table}")
         finally:
             connection.execute("DETACH file")
-    except duckdb.Error:
+    except (duckdb.Error, RuntimeError, UnicodeDecodeError):
         return False
     return True
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from dat_lib.datasets.downloading import DOWNLOADABLE, download
+from dat_lib.datasets.locating import DatasetNotFoundError
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
 from data_catalog.errors import DamagedError, StoreError, UserError
@@ -53,6 +55,7 @@ def run_benchmark(
     force: bool = False,
     on_outcome: Callable[[CellOutcome], None] = lambda outcome: None,
     on_start: Callable[[Cell], None] = lambda cell: None,
+    on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None,
 ) -> BenchmarkResult:
     """Bring every cell up to date, inputs first. A cell that fails stops only what needs it.
 
@@ -62,7 +65,7 @@ def run_benchmark(
     warnings.filterwarnings("ignore", message=".*too few references and can never win")
     try:
         with recorded_run(store.home, command, request=request, force=force) as record:
-            run = _Run(store, record, force, on_start, on_outcome)
+            run = _Run(store, record, force, on_start, on_outcome, on_progress)
             for cell in in_order(cells):
                 run.settle(cell)
             record.end("failed" if any(outcome.outcome in _FAILED for outcome in run.outcomes.values()) else "done")
@@ -80,6 +83,7 @@ class _Run:
     force: bool
     on_start: Callable[[Cell], None]
     on_outcome: Callable[[CellOutcome], None]
+    on_progress: Callable[[Cell, int, int], None]
     outcomes: dict[str, CellOutcome] = field(default_factory=dict)
     cells: dict[str, Cell] = field(default_factory=dict)
     manifests: dict[str, Manifest] = field(default_factory=dict)
@@ -87,7 +91,7 @@ class _Run:
     def __post_init__(self) -> None:
         code = CodeVersions()
         self.planner = Planner(self.store, code, forced=lambda cell: self.force)
-        self.bridge = Bridge(self.store, code, self.record.run_id)
+        self.bridge = Bridge(self.store, code, self.record.run_id, self.on_progress)
 
     def settle(self, cell: Cell) -> None:
         """Decide about a cell whose inputs are settled, compute it if need be, and note what came of it."""
@@ -118,7 +122,16 @@ class _Run:
             return self.bridge.compute(decision, self._parents(decision.cell))
         except DamagedError as damage:
             self._heal(decision.cell, damage)
-            return self.bridge.compute(decision, self._parents(decision.cell))
+        except DatasetNotFoundError as absent:
+            self._fetch(decision.cell, absent)
+        return self.bridge.compute(decision, self._parents(decision.cell))
+
+    def _fetch(self, cell: Cell, absent: DatasetNotFoundError) -> None:
+        """Download a public dataset that is not there; others are the user's to bring."""
+        kind = str(cell.params["loader"]).rpartition(".")[2]
+        if kind not in DOWNLOADABLE:
+            raise absent
+        download(kind, cell.resources["root"], progress=lambda done, total: self.on_progress(cell, done, total or done))
 
     def _heal(self, cell: Cell, damage: DamagedError) -> None:
         """Set a damaged input aside and compute it again, so that the cell can go on."""

@@ -17,8 +17,8 @@ from data_catalog.specs.models import BackboneSpec, DatasetSpec, Groups, Importe
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.specs.toml import read_toml
 from data_catalog.store import write_atomically
-from tasks.graph import embedding_cells
 from tasks.samples import samples_table
+from tasks.sources import Backbone, Dataset, Sources
 
 
 class FolderPrompts(PromptSet):
@@ -75,7 +75,8 @@ def import_embeddings(
     specs = Specs.from_environment(home)
     spec = _dataset_spec(specs, home, dataset, backbone, entry, found, prompts)
     model = _backbone_spec(specs, backbone, images.shape[1])
-    cells = embedding_cells(dataset, spec, backbone, model, prompts)
+    given = Sources(specs).embedding_cells(Dataset(dataset, spec, prompts), Backbone(backbone, model))
+    cells = list(given.values())
     compute(cells)
     _write(home, "prompts", dataset, prompts)
     if not specs.files("backbones", backbone):

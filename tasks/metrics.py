@@ -65,7 +65,9 @@ def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:
     if not train.any():
         return None
     counts = np.zeros((len(params["classes"]), len(params["attributes"])), dtype=np.int64)
-    np.add.at(counts, (integers(samples, "label")[train], integers(samples, "attribute")[train]), 1)
+    labels, attributes = (integers(samples, name)[train] for name in ("label", "attribute"))
+    described = attributes >= 0
+    np.add.at(counts, (labels[described], attributes[described]), 1)
     return counts.sum(axis=0) if params["groups"] == "attribute" else counts
 
 
@@ -82,4 +84,4 @@ def _record(group: GroupAccuracy, classes: Sequence[str], attributes: Sequence[s
 
 def _name(group: GroupAccuracy, classes: Sequence[str], attributes: Sequence[str]) -> str:
     words = [] if group.label is None else [classes[group.label]]
-    return ", ".join([*words, attributes[group.attribute]])
+    return ", ".join([*words, attributes[group.attribute] if group.attribute >= 0 else "other"])

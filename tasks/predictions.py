@@ -19,13 +19,12 @@ def compute(work: Work) -> Output:
     """Return one row a test sample, with its true class and attribute beside the prediction."""
     params = work.params
     method = make_method(params["method"], params["settings"])
-    samples = work.inputs["samples"]
+    samples, left_out = _embedded_samples(work)
     split = texts(samples, "split")
     test = split == "test"
     if not test.any():
         raise ValueError("the dataset has no test samples")
-    problem = _problem(work, method, test, split == params.get("pool_split"))
-    prediction = run_method(method, problem)
+    prediction = run_method(method, _problem(work, method, samples, test, split == params.get("pool_split")))
     chosen = samples.filter(pa.array(test))
     table = pa.table(
         {
@@ -36,16 +35,29 @@ def compute(work: Work) -> Output:
             "margin": pa.array(_margin(prediction), pa.float64()),
         }
     )
-    return Output(table, {"notes": dict(prediction.notes)})
+    return Output(table, {"notes": {**prediction.notes, **left_out}})
 
 
-def _problem(work: Work, method: Method, test: Array, pool: Array) -> Problem:
-    params, samples = work.params, work.inputs["samples"]
+def _embedded_samples(work: Work) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the samples that have an embedding, in the order of the embeddings, and a note on those that have none.
+
+    Embeddings may lack the few images that were unreadable and tolerated.
+    """
+    samples = work.inputs["samples"]
+    embedded = np.isin(texts(samples, "sample_id"), texts(work.inputs["image_embeddings"], "sample_id"))
+    kept = samples.filter(pa.array(embedded))
+    if not kept.column("sample_id").equals(work.inputs["image_embeddings"].column("sample_id")):
+        raise ValueError("the image embeddings are not those of the dataset's samples")
+    if embedded.all():
+        return kept, {}
+    splits, counts = np.unique(texts(samples, "split")[~embedded], return_counts=True)
+    return kept, {"samples_without_embedding": dict(zip(splits.tolist(), counts.tolist(), strict=True))}
+
+
+def _problem(work: Work, method: Method, samples: pa.Table, test: Array, pool: Array) -> Problem:
+    params, needs = work.params, method.needs
     images = vectors_of(work.inputs["image_embeddings"])
     ids = texts(samples, "sample_id")
-    if not np.array_equal(ids, texts(work.inputs["image_embeddings"], "sample_id")):
-        raise ValueError("the image embeddings are not those of the dataset's samples")
-    needs = method.needs
     if needs.pool and not pool.any():
         raise ValueError(f"{method.name} needs images of the split {params['pool_split']}, which has none")
     return Problem(
@@ -59,10 +71,18 @@ def _problem(work: Work, method: Method, test: Array, pool: Array) -> Problem:
         pool_ids=ids[pool] if needs.pool else None,
         pool_labels=integers(samples, "label")[pool] if needs.pool_labels else None,
         pool_attributes=integers(samples, "attribute")[pool] if needs.pool_attributes else None,
-        logit_scale=params["logit_scale"],
+        logit_scale=_logit_scale(work),
         seed=params["seed"],
         device=work.resources.get("device", "cpu"),
     )
+
+
+def _logit_scale(work: Work) -> float:
+    """Return the model's own, or for embeddings without a model at hand the one its spec says."""
+    if "weights" not in work.inputs:
+        return float(work.params["logit_scale"])
+    facts = dict(zip(*work.inputs["weights"].to_pydict().values(), strict=True))
+    return float(facts["logit_scale"])
 
 
 def _text(roles: Mapping[str, Any], table: pa.Table) -> dict[str, Array]:

@@ -18,7 +18,7 @@ class Samples:
     """P samples with a class and a spurious attribute each."""
 
     sample_ids: IdArray
-    """[P] distinct texts."""
+    """[P] texts, distinct within a split; the same id in two splits is the same image."""
     split: IdArray
     """[P] "train", "val" or "test"."""
     labels: IntArray

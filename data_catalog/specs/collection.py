@@ -30,10 +30,13 @@ S = TypeVar("S", bound=Spec)
 class Specs:
     """Specs in a list of folders, each with `datasets`, `backbones`, `prompts`, `methods` and `suites` inside.
 
-    A file is read when its name is asked for, so a broken one stands in nobody else's way.
+    A file is read when its name is asked for, so a broken one stands in nobody else's way. `data` is where datasets lie
+    that do not say where they are; `digests` remembers the digests of files that specs name.
     """
 
     folders: tuple[Path, ...]
+    data: Path = Path("data")
+    digests: Path = Path("digests.json")
 
     @classmethod
     def from_environment(cls, home: Home) -> "Specs":
@@ -48,7 +51,8 @@ class Specs:
                 )
         if not own and Path("specs").is_dir():
             folders = [Path("specs").absolute()]
-        return cls((shipped, *folders, home.specs))
+        data = Path(os.environ.get("DAT_DATA") or home.root / "data").absolute()
+        return cls((shipped, *folders, home.specs), data, home.root / "digests.json")
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of all specs of a kind."""

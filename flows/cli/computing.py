@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from data_catalog.cell import Cell
 from data_catalog.home import Home
@@ -25,6 +34,13 @@ Methods = Annotated[list[str] | None, typer.Option("--method", help="Only this m
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="A setting, as name=value; may be repeated.")]
 
 _SHOWN = 40
+
+
+class _Rate(ProgressColumn):
+    """How many a second, where that is known."""
+
+    def render(self, task: Task) -> str:
+        return f"{task.speed:.0f}/s" if task.speed else ""
 
 
 def run(
@@ -54,6 +70,7 @@ def run(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _Rate(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=errors,
@@ -62,16 +79,28 @@ def run(
     )
     with progress:
         bar = progress.add_task("checking", total=len(cells))
+        inner = progress.add_task("", visible=False)
 
         def started(cell: Cell) -> None:
             progress.update(bar, description=escape(cell.name))
+
+        def advanced(cell: Cell, done: int, total: int) -> None:
+            progress.update(inner, description=escape(cell.name), completed=done, total=total, visible=done < total)
 
         def settled(outcome: "CellOutcome") -> None:
             progress.advance(bar)
             if outcome.outcome != "up to date" and not as_json:
                 progress.console.print(_outcome_line(outcome))
 
-        result = run_benchmark(cells, Store(home), request=request, force=force, on_start=started, on_outcome=settled)
+        result = run_benchmark(
+            cells,
+            Store(home),
+            request=request,
+            force=force,
+            on_start=started,
+            on_outcome=settled,
+            on_progress=advanced,
+        )
 
     counts = Counter(outcome.outcome for outcome in result.outcomes)
     if as_json:

@@ -49,6 +49,10 @@ def _remarks(notes: dict[str, Any]) -> Iterator[str]:
     negative = notes.get("negative_similarity_share", 0)
     if negative >= _WORTH_SAYING:
         yield f"{100 * negative:.1f} % of similarities are negative, where the quotient reverses its meaning"
+    without = notes.get("samples_without_embedding", {})
+    if without:
+        counts = ", ".join(f"{count} of {split}" for split, count in without.items())
+        yield f"samples left out because their images could not be read: {counts}"
     tested = notes.get("queries_among_references", 0)
     if tested:
         yield f"{tested} test samples are references themselves"

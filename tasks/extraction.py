@@ -1,0 +1,85 @@
+"""The raw image embeddings of a dataset by a model, shard by shard."""
+
+import importlib
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from dat_lib.datasets.images import ImageDataset, UnreadableImage
+from dat_lib.datasets.source import DataError
+from dat_lib.extraction import SHARD_ROWS, extract, shard_numbers
+from tasks.columns import vector_column
+from tasks.devices import chosen_devices
+from tasks.step import ShardedOutput, Work
+from tasks.weights import check_facts, open_backbone
+
+_NAMED = 10
+
+
+def compute(work: Work) -> ShardedOutput:
+    """Yield one row an image that could be read; more unreadable ones than the tolerance fail the cell, and name them.
+
+    A shard with unreadable images is kept only within the tolerance, so that it is read again once they are mended.
+    """
+    summary: dict[str, Any] = {}
+    return ShardedOutput(_shards(work, summary), summary)
+
+
+def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table]]:
+    params, resources = work.params, work.resources
+    files = work.inputs["files"]
+    loader = importlib.import_module(params["dataset"]["loader"])
+    dataset: ImageDataset = loader.open_dataset(resources["root"], **params["dataset"]["settings"])
+    devices = chosen_devices(resources["device"])
+    backbones = [open_backbone(params["backbone"], resources["weights"], device) for device in devices]
+    check_facts(backbones[0], work.inputs["weights"])
+    total = files.num_rows
+    done = sum(work.kept.values())
+    resumed, started = done, time.perf_counter()
+    work.progress(done, total)
+
+    def progress(images: int) -> None:
+        nonlocal done
+        done += images
+        work.progress(done, total)
+
+    tolerance = params["tolerance"]
+    lost = sum(min(SHARD_ROWS, total - n * SHARD_ROWS) - rows for n, rows in work.kept.items())
+    unreadable: list[UnreadableImage] = []
+    for shard in extract(
+        dataset,
+        total,
+        backbones,
+        skip=work.kept,
+        batch_size=int(os.environ.get("DAT_BATCH_SIZE", "64")),
+        workers=int(os.environ.get("DAT_WORKERS", str(min(4, os.cpu_count() or 1)))),
+        progress=progress,
+    ):
+        unreadable += shard.unreadable
+        if lost + len(unreadable) <= tolerance or not shard.unreadable:
+            ids = files.column("sample_id").take(pa.array(shard.rows))
+            yield shard.number, pa.table({"sample_id": ids, "embedding": vector_column(shard.vectors)})
+    if lost + len(unreadable) > tolerance:
+        raise DataError(_complaint(unreadable, lost, tolerance))
+    seconds = time.perf_counter() - started
+    summary.update(
+        dimension=backbones[0].dimension,
+        devices=devices,
+        images=total,
+        resumed_at=resumed,
+        images_per_second=round((total - resumed) / seconds, 2) if seconds else None,
+        shards=len(shard_numbers(total)),
+        unreadable=[str(problem) for problem in unreadable],
+    )
+
+
+def _complaint(unreadable: list[UnreadableImage], lost: int, tolerance: int) -> str:
+    named = "\n".join(f"  {problem}" for problem in unreadable[:_NAMED])
+    more = f"\n  and {len(unreadable) - _NAMED} more" if len(unreadable) > _NAMED else ""
+    return (
+        f"{len(unreadable) + lost} images cannot be read, {tolerance} are tolerated:\n{named}{more}\n"
+        "  mend or fetch them, or set `tolerance` under [source] in the dataset's spec"
+    )

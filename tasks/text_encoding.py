@@ -1,0 +1,20 @@
+"""The raw vectors of prompts by a model."""
+
+import pyarrow as pa
+
+from tasks.columns import vector_column
+from tasks.devices import chosen_devices
+from tasks.step import Output, Work
+from tasks.weights import check_facts, open_backbone
+
+
+def compute(work: Work) -> Output:
+    """Return one row a prompt; the summary names prompts that the model could not read to their end."""
+    device = chosen_devices(work.resources["device"])[0]
+    backbone = open_backbone(work.params["backbone"], work.resources["weights"], device)
+    check_facts(backbone, work.inputs["weights"])
+    prompts = list(work.params["prompts"])
+    found = backbone.encode_texts(prompts)
+    table = pa.table({"prompt": pa.array(prompts, pa.string()), "embedding": vector_column(found.vectors)})
+    truncated = [prompts[position] for position in found.truncated]
+    return Output(table, {"dimension": backbone.dimension, **({"truncated": truncated} if truncated else {})})

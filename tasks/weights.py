@@ -1,0 +1,32 @@
+"""What a model is: every fact that decides its vectors, as a table, and its logit scale."""
+
+import importlib
+from typing import Any
+
+import pyarrow as pa
+
+from dat_lib.backbones.backbone import Backbone
+from tasks.step import Output, Work
+
+
+def compute(work: Work) -> Output:
+    """Return one row a fact."""
+    backbone = open_backbone(work.params, work.resources["weights"])
+    facts = {**backbone.facts, "dimension": str(backbone.dimension), "logit_scale": repr(backbone.logit_scale)}
+    table = pa.table({"fact": pa.array(list(facts), pa.string()), "value": pa.array(list(facts.values()), pa.string())})
+    return Output(table, facts)
+
+
+def open_backbone(params: Any, weights: str | None, device: str = "cpu") -> Backbone:
+    """Open the model that a cell names, on a device."""
+    loader = importlib.import_module(params["loader"])
+    backbone: Backbone = loader.open_backbone(device=device, weights=weights, **params["settings"])
+    return backbone
+
+
+def check_facts(backbone: Backbone, weights: pa.Table) -> None:
+    """Refuse a model that is not the one whose facts were recorded."""
+    recorded = dict(zip(weights.column("fact").to_pylist(), weights.column("value").to_pylist(), strict=True))
+    changed = [name for name, value in backbone.facts.items() if recorded.get(name) != value]
+    if changed:
+        raise ValueError(f"the model has changed since its facts were recorded: {', '.join(changed)}; run with --force")

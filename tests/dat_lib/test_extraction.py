@@ -1,0 +1,131 @@
+"""Extraction: every image once, whatever the batches, workers, shards and devices; interruptions cost one shard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from dat_lib.backbones.backbone import TextVectors
+from dat_lib.datasets.images import ImageSamples, UnreadableImage
+from dat_lib.extraction import Shard, extract, shard_numbers
+
+ROWS = 50
+BROKEN = (7, 23)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A dataset whose image is the row's number; some rows cannot be read."""
+
+    broken: tuple[int, ...] = ()
+
+    def samples(self) -> ImageSamples:
+        raise NotImplementedError
+
+    def open_image(self, row: int):
+        if row in self.broken:
+            raise UnreadableImage(f"{row}.png", "the file is empty")
+        return float(row)
+
+
+def as_tensor(image) -> torch.Tensor:
+    return torch.full((3, 2, 2), image)
+
+
+class Doubler:
+    """A model that gives twice the number, and runs out of memory above `room` images."""
+
+    dimension = 4
+    logit_scale = 100.0
+    facts: dict[str, str] = {}  # noqa: RUF012
+    preprocess = staticmethod(as_tensor)
+
+    def __init__(self, room: int = 1000) -> None:
+        self.room = room
+        self.batches: list[int] = []
+
+    def encode_images(self, batch: torch.Tensor) -> torch.Tensor:
+        if len(batch) > self.room:
+            raise torch.OutOfMemoryError("no room")
+        self.batches.append(len(batch))
+        return 2 * batch[:, :1, 0, 0].expand(-1, 4)
+
+    def encode_texts(self, prompts: Sequence[str]) -> TextVectors:
+        raise NotImplementedError
+
+
+def gathered(shards: list[Shard]) -> dict[int, float]:
+    return {int(row): float(vector[0]) for s in shards for row, vector in zip(s.rows, s.vectors, strict=True)}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("batch_size", "shard_rows"), [(1, 50), (7, 16), (16, 16), (64, 11)])
+def test_every_image_is_embedded_once(batch_size: int, shard_rows: int, workers: int) -> None:
+    shards = list(extract(Numbers(), ROWS, [Doubler()], batch_size=batch_size, workers=workers, shard_rows=shard_rows))
+    assert [shard.number for shard in shards] == list(shard_numbers(ROWS, shard_rows))
+    assert gathered(shards) == {row: 2.0 * row for row in range(ROWS)}
+    assert all(len(shard.rows) <= shard_rows and shard.vectors.dtype == np.float32 for shard in shards)
+
+
+def test_shards_that_are_there_are_not_made_again() -> None:
+    everything = list(extract(Numbers(), ROWS, [Doubler()], workers=0, shard_rows=16))
+    model = Doubler()
+    rest = list(extract(Numbers(), ROWS, [model], skip=[0, 2], workers=0, shard_rows=16))
+    assert [shard.number for shard in rest] == [1, 3]
+    assert sum(model.batches) == 16 + 2
+    for shard in rest:
+        np.testing.assert_array_equal(shard.vectors, everything[shard.number].vectors)
+
+
+def test_unreadable_images_are_named_and_have_no_vector() -> None:
+    shards = list(extract(Numbers(BROKEN), ROWS, [Doubler()], batch_size=8, workers=2, shard_rows=16))
+    assert set(gathered(shards)) == set(range(ROWS)) - set(BROKEN)
+    assert [str(problem) for shard in shards for problem in shard.unreadable] == [
+        "7.png: the file is empty",
+        "23.png: the file is empty",
+    ]
+
+
+def test_a_shard_without_a_single_readable_image_is_empty() -> None:
+    (shard,) = extract(Numbers((0, 1, 2)), 3, [Doubler()], workers=0)
+    assert shard.vectors.shape == (0, 4)
+    assert len(shard.unreadable) == 3
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on() -> None:
+    model = Doubler(room=5)
+    assert gathered(list(extract(Numbers(), ROWS, [model], batch_size=16, workers=0))) == {
+        row: 2.0 * row for row in range(ROWS)
+    }
+    assert max(model.batches) == 4, "16, 8 fail; 4 fits and is kept"
+
+
+def test_out_of_memory_with_a_single_image_is_an_error() -> None:
+    with pytest.raises(torch.OutOfMemoryError):
+        list(extract(Numbers(), ROWS, [Doubler(room=0)], workers=0))
+
+
+def test_several_devices_share_the_shards() -> None:
+    models = [Doubler(), Doubler()]
+    shards = list(extract(Numbers(), ROWS, models, workers=0, shard_rows=8))
+    assert gathered(shards) == {row: 2.0 * row for row in range(ROWS)}
+    assert all(model.batches for model in models)
+
+
+def test_a_failure_on_one_device_ends_the_extraction() -> None:
+    with pytest.raises(torch.OutOfMemoryError):
+        list(extract(Numbers(), ROWS, [Doubler(), Doubler(room=0)], workers=0, shard_rows=8))
+
+
+def test_progress_counts_every_image_also_unreadable_ones() -> None:
+    counts: list[int] = []
+    list(extract(Numbers(BROKEN), ROWS, [Doubler()], batch_size=8, workers=0, progress=counts.append))
+    assert sum(counts) == ROWS
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"workers": -1}, {"shard_rows": 0}])
+def test_settings_out_of_range(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least"):
+        list(extract(Numbers(), ROWS, [Doubler()], **wrong))
