@@ -54,6 +54,7 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         total,
         backbones,
         skip=work.kept,
+        shard_rows=SHARD_ROWS,
         batch_size=int(os.environ.get("DAT_BATCH_SIZE", "64")),
         workers=int(os.environ.get("DAT_WORKERS", str(min(4, os.cpu_count() or 1)))),
         progress=progress,
@@ -71,7 +72,7 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         images=total,
         resumed_at=resumed,
         images_per_second=round((total - resumed) / seconds, 2) if seconds else None,
-        shards=len(shard_numbers(total)),
+        shards=len(shard_numbers(total, SHARD_ROWS)),
         unreadable=[str(problem) for problem in unreadable],
     )
 

@@ -112,7 +112,8 @@ def run(
             }
         )
     else:
-        print_leaderboard(home, {(str(cell.address["dataset"]), str(cell.address["backbone"])) for cell in cells})
+        pairs = {(c.address.get("dataset"), c.address.get("backbone")) for c in cells if c.step == "metrics"}
+        print_leaderboard(home, pairs)
         console.print(f"{result.run_id}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     if result.failed:
         if not as_json:

@@ -14,7 +14,7 @@ _WORTH_SAYING = 0.001
 _COLUMNS = ("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓")
 
 
-def print_leaderboard(home: Home, wanted: set[tuple[str, str]]) -> None:
+def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
     """Print the methods ranked by worst-group accuracy, for each pair of dataset and backbone."""
     entries = query(home, "SELECT * FROM leaderboard").records()
     for dataset, backbone in sorted(wanted):

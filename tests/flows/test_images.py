@@ -1,0 +1,200 @@
+"""From image files and a model to results: embeddings extracted for real, by small models the tests make."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from data_catalog.home import Home
+from tests.dat_lib.backbones.small_models import save_small_transformers
+
+ROWS = 60
+_RESUMED = "SELECT summary ->> 'resumed_at' AS n FROM artifacts WHERE step = 'image_embeddings'"
+REQUEST = ("--dataset", "blobs", "--method", "zero_shot")
+
+
+@pytest.fixture
+def blobs(home: Home, tmp_path: Path) -> Path:
+    """A dataset of 60 small images in a CSV, and two tiny models, all named by specs in the current folder."""
+    root = tmp_path / "blobs"
+    root.mkdir()
+    rng = np.random.default_rng(0)
+    lines = ["file,label,attribute,split"]
+    for row in range(ROWS):
+        Image.fromarray(rng.integers(0, 255, (40, 30, 3), dtype=np.uint8)).save(root / f"{row}.png")
+        split = "train" if row < 30 else "test"
+        lines.append(f"{row}.png,{['round', 'square'][row % 2]},{row // 2 % 2},{split}")
+    (root / "samples.csv").write_text("\n".join(lines) + "\n")
+    specs = tmp_path / "specs"
+    for kind in ("datasets", "backbones", "prompts"):
+        (specs / kind).mkdir(parents=True)
+    (specs / "prompts/blobs.toml").write_text(
+        'classes = ["round", "square"]\nattributes = ["dark", "light"]\n[prompts]\nclass = "a {class}"\n'
+        'attribute = "{a attribute} background"\ngroup = "a {class} on {attribute}"\n'
+    )
+    (specs / "datasets/blobs.toml").write_text(
+        'prompts = "blobs"\n[source]\nkind = "sample_table"\nroot = "../../blobs"\n'
+    )
+    add_backbone(tmp_path, "tiny", seed=0)
+    return root
+
+
+def add_backbone(folder: Path, name: str, seed: int) -> None:
+    save_small_transformers("clip", folder / "models" / name, seed=seed)
+    (folder / f"specs/backbones/{name}.toml").write_text(f'kind = "transformers"\nweights = "../../models/{name}"\n')
+
+
+def vectors(home: Home, backbone: str = "tiny") -> dict[str, list[float]]:
+    from data_catalog.reader import query
+
+    sql = "SELECT path FROM artifacts WHERE current AND step = 'image_embeddings' AND backbone = ?"
+    (row,) = query(home, sql, [backbone]).rows
+    table = pq.read_table(home.root / row[0])
+    return dict(zip(table.column("sample_id").to_pylist(), table.column("embedding").to_pylist(), strict=True))
+
+
+def test_embeddings_are_those_of_the_library_called_by_hand(dat, home, blobs, tmp_path) -> None:
+    ran = dat("run", *REQUEST, "--backbone", "tiny", "--json")
+    assert ran.code == 0, ran.out
+    from dat_lib.backbones.torchvision_import import import_torchvision
+
+    import_torchvision()
+    import torch
+    from transformers import AutoImageProcessor, CLIPModel
+
+    folder = str(tmp_path / "models/tiny")
+    model, processor = CLIPModel.from_pretrained(folder).eval(), AutoImageProcessor.from_pretrained(folder)
+    images = [Image.open(blobs / f"{row}.png") for row in range(ROWS)]
+    with torch.inference_mode():
+        output = model.get_image_features(**processor(images, return_tensors="pt"))
+    expected = getattr(output, "pooler_output", output).numpy()
+    found = vectors(home)
+    np.testing.assert_allclose([found[f"{row}.png"] for row in range(ROWS)], expected, atol=1e-5)
+
+
+def test_batch_size_and_workers_do_not_matter(dat, home, blobs, monkeypatch) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    first = vectors(home)
+    monkeypatch.setenv("DAT_BATCH_SIZE", "7")
+    monkeypatch.setenv("DAT_WORKERS", "0")
+    assert dat("plan", *REQUEST, "--backbone", "tiny", "--check").code == 0, "resources are not part of a key"
+    monkeypatch.setenv("DAT_HOME", str(home.root.with_name("other")))
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    second = vectors(Home.from_environment())
+    np.testing.assert_allclose([second[key] for key in first], list(first.values()), atol=1e-5)
+
+
+def test_a_new_backbone_file_embeds_just_that_backbone(dat, home, blobs, tmp_path) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    add_backbone(tmp_path, "other", seed=1)
+    both = ("--backbone", "tiny", "--backbone", "other")
+    plan = json.loads(dat("plan", *REQUEST, *both, "--json").out)
+    stale = {entry["cell"] for entry in plan if entry["action"] != "up to date"}
+    assert stale == {
+        "weights/other",
+        "image_embeddings/blobs/other",
+        "text_embeddings/blobs/other",
+        "predictions/blobs/other/zero_shot",
+        "metrics/blobs/other/zero_shot",
+    }
+    assert dat("run", *REQUEST, *both).code == 0
+    asked = "SELECT cell FROM decisions WHERE run_id = 'r000002' AND outcome = 'computed'"
+    computed = {row["cell"] for row in json.loads(dat("sql", asked, "--format", "json").out)}
+    # Two models that predict the same share their metrics.
+    assert stale - {"metrics/blobs/other/zero_shot"} <= computed <= stale
+
+
+def test_changed_weights_are_noticed_and_named(dat, home, blobs, tmp_path) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    save_small_transformers("clip", tmp_path / "models/tiny", seed=5)
+    plan = {e["cell"]: e["reason"] for e in json.loads(dat("plan", *REQUEST, "--backbone", "tiny", "--json").out)}
+    assert plan["weights/tiny"] == "facts: weights_sha256"
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    facts = dat("sql", "SELECT reason FROM decisions WHERE cell = 'image_embeddings/blobs/tiny' AND run_id = 'r000002'")
+    assert "input: weights" in facts.out
+
+
+def test_a_corrected_label_embeds_nothing_again(dat, home, blobs) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    table = blobs / "samples.csv"
+    table.write_text(table.read_text().replace("59.png,square", "59.png,round"))
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    computed = dat("sql", "SELECT step FROM decisions WHERE run_id = 'r000002' AND outcome = 'computed'").out.split()
+    assert set(computed) == {"step", "samples", "files", "predictions", "metrics"}
+
+
+def test_an_image_that_changed_is_embedded_again(dat, home, blobs) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    before = vectors(home)
+    Image.new("RGB", (40, 30), "red").save(blobs / "3.png")
+    table = blobs / "samples.csv"
+    table.write_text(table.read_text() + "\n")
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    after = vectors(home)
+    assert {key for key in before if before[key] != after[key]} == {"3.png"}
+
+
+def test_unreadable_images_fail_the_cell_by_name_unless_they_are_tolerated(dat, home, blobs, tmp_path) -> None:
+    (blobs / "5.png").unlink()
+    (blobs / "40.png").write_bytes(b"")
+    (blobs / "50.png").write_bytes((blobs / "50.png").read_bytes()[:200])
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 1
+    assert "3 images cannot be read, 0 are tolerated" in ran.err
+    for name, why in (("5.png", "no such file"), ("40.png", "empty"), ("50.png", "")):
+        assert name in ran.err
+        assert why in ran.err
+    spec = tmp_path / "specs/datasets/blobs.toml"
+    spec.write_text(spec.read_text() + "tolerance = 3\n")
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 0, ran.err
+    assert "samples left out because their images could not be read: 2 of test, 1 of train" in ran.out
+    assert json.loads(dat("sql", "SELECT samples FROM results", "--format", "json").out) == [{"samples": 28}]
+
+
+def test_a_dataset_that_is_not_there_says_what_is_expected(dat, home, blobs, tmp_path) -> None:
+    (blobs / "samples.csv").unlink()
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 2
+    assert "samples.csv" in ran.err
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_and_resumed_the_embeddings_are_the_same(dat, home, blobs, monkeypatch) -> None:
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    expected = vectors(home)
+    monkeypatch.setenv("DAT_HOME", str(home.root.with_name("killed")))
+    killed = Home.from_environment()
+    code = "import tasks.extraction as step; step.SHARD_ROWS = 8; from flows.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", *REQUEST, "--backbone", "tiny", "--json"]
+    environment = {**os.environ, "DAT_WORKERS": "0", "DAT_BATCH_SIZE": "4"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while len(list(killed.staging.glob("*/shard-*.parquet"))) < 2 and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(list(killed.staging.glob("*/shard-*.parquet")))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[float]] = {}
+    for path in sorted((killed.objects / "image_embeddings").glob("*.parquet")):
+        table = pq.read_table(path)
+        found |= dict(zip(table.column("sample_id").to_pylist(), table.column("embedding").to_pylist(), strict=True))
+    np.testing.assert_allclose([found[key] for key in expected], list(expected.values()), atol=1e-5)
+    assert len(found) == ROWS
+    resumed = subprocess.run(
+        [sys.executable, "-c", "from flows.cli import main; main()", "sql", "--format", "json", _RESUMED],
+        capture_output=True,
+        text=True,
+    )
+    assert int(json.loads(resumed.stdout)[0]["n"]) == 8 * kept > 0
