@@ -18,7 +18,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: install
 	$(BIN)/dat run demo
-	$(BIN)/dat sql "SELECT method, wg, avg, gap, worst_group FROM results ORDER BY wg DESC"
+	$(BIN)/dat sql "SELECT group_name, any_value(accuracy) FILTER (method = 'zero_shot') AS zero_shot, \
+		any_value(accuracy) FILTER (method = 'dat') AS dat, any_value(total) AS images FROM group_accuracy GROUP BY group_name"
 
 test: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests

@@ -75,6 +75,17 @@ def as_ids(values: npt.ArrayLike, name: str, *, length: int) -> IdArray:
     return array
 
 
+def matching_ids(ids: IdArray, others: IdArray) -> tuple[IntArray, IntArray]:
+    """All pairs (i, j) with ids[i] == others[j], as two arrays."""
+    order = np.argsort(others, kind="stable")
+    ordered = others[order]
+    first = np.searchsorted(ordered, ids, side="left")
+    count = np.searchsorted(ordered, ids, side="right") - first
+    rows = np.repeat(np.arange(len(ids)), count)
+    offset = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    return rows, order[first[rows] + offset]
+
+
 def normalise(vectors: FloatArray, name: str) -> FloatArray:
     """Divide each vector (last axis) by its Euclidean norm, safely for very long and very short ones.
 

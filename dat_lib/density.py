@@ -5,29 +5,25 @@ All work on logarithms, since a density raised to a strength of 10 spans more th
 
 from __future__ import annotations
 
-import math
-import operator
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IdArray, IntArray, as_ids, as_vectors, normalise
+from dat_lib.arrays import matching_ids as matching_ids
 from dat_lib.dimension import Lid, local_dimension
+from dat_lib.distances import Metric as Metric
 from dat_lib.distances import nearest_others
-from dat_lib.neighbours import GroupNeighbours, Neighbourhoods
+from dat_lib.neighbours import GroupNeighbours
+from dat_lib.outlier_factors import Dao, KnnDistance, OutlierFactor, Slof, check_density, check_neighbours
+from dat_lib.outlier_factors import Density as Density
 from dat_lib.threads import in_threads
+from dat_lib.tiles import Pairs, Tile
 
 if TYPE_CHECKING:
     import torch
-
-Density: TypeAlias = Literal["slof", "knn", "dao"]
-Metric: TypeAlias = Literal["euclidean", "cosine"]
-
-SMALLEST_DISTANCE = 1e-12
-"""Floor of the k-distance of a reference, which is 0 where more than k references coincide."""
 
 
 def slof(
@@ -155,12 +151,8 @@ class GroupDensity:
             )
         if metric == "cosine":
             arrays = [normalise(array, "references") for array in arrays]
-        self._neighbours = GroupNeighbours(arrays, device=device, working_memory=working_memory)
-        self._inverse: dict[int, torch.Tensor] = {}
-        self._log_k_distance: dict[int, torch.Tensor] = {}
-        self._dimension: dict[int, torch.Tensor] = {}
-        if density != "knn":
-            self._describe_references()
+        self._neighbours = GroupNeighbours(arrays, metric=metric, device=device, working_memory=working_memory)
+        self._factor = self._outlier_factor()
 
     def log_density(self, queries: npt.ArrayLike, query_ids: npt.ArrayLike | None = None) -> FloatArray:
         """Logarithms of the densities of queries [N, d]: [len(ks), N, G], of the queries' dtype.
@@ -177,113 +169,50 @@ class GroupDensity:
         result = np.empty((len(self.ks), len(self._neighbours.sizes), len(queries)), dtype=queries.dtype)
         output = torch.from_numpy(result)
 
-        def take(found: Neighbourhoods) -> None:
-            values = self._estimate(found).to(device="cpu", dtype=output.dtype)
-            if isinstance(found.queries, slice):
-                values = values[:, : found.queries.stop - found.queries.start]
-            else:
-                values = values[:, 0]
-            output[self.ks.index(found.k), found.groups, found.queries] = values
+        def take(tile: Tile) -> None:
+            found = self._factor.of_tile(tile)[..., : tile.queries.stop - tile.queries.start]
+            output[:, tile.groups, tile.queries] = found.to(output)
+
+        def correct(pairs: Pairs) -> None:
+            found = self._factor.of_pairs(pairs)
+            where = (index.cpu() for index in (pairs.which, pairs.groups, pairs.queries))
+            output[tuple(where)] = found.to(output)
 
         if len(queries):
-            self._neighbours.visit(queries, self.ks, take, same)
+            self._neighbours.visit(queries, self.ks, take, correct, same)
         return np.moveaxis(result, 1, 2)
 
-    def _describe_references(self) -> None:
+    def _outlier_factor(self) -> OutlierFactor:
         import torch
 
-        workers = torch.get_num_threads()
-        parts = list(torch.split(self._neighbours.vectors, self._neighbours.sizes))
-        found = [torch.empty(0)] * len(parts)
+        if self.density == "knn":
+            return KnnDistance()
+        groups = list(torch.split(self._neighbours.vectors, self._neighbours.sizes))
+        found = list(groups)
+        bound = self._neighbours.bytes / torch.get_num_threads()
 
         def work(mine: range) -> None:
             for group in mine:
-                bound = self._neighbours.bytes / workers
-                found[group] = nearest_others(parts[group], max(self.ks), working_bytes=bound)
+                found[group] = nearest_others(groups[group], max(self.ks), metric=self.metric, working_bytes=bound)
 
-        groups = range(len(parts))
-        in_threads(work, [groups[worker::workers] for worker in range(min(workers, len(groups)))])
-        everyone = torch.cat(found)
-        if self.metric == "cosine":
-            everyone = everyone.square() / 2
-        for k in self.ks:
-            k_distance = everyone[:, k - 1].clamp_min(SMALLEST_DISTANCE)
-            if self.density == "slof":
-                self._inverse[k] = self._neighbours.slots(1 / k_distance).T.contiguous()
-            else:
-                self._log_k_distance[k] = self._neighbours.slots(k_distance.log()).T.contiguous()
-                self._dimension[k] = self._neighbours.slots(local_dimension(everyone[:, :k], self.lid)).T.contiguous()
+        in_threads(work, range(len(groups)))
+        nearest = torch.cat(found)
+        k_distances = self._in_slots(nearest[:, k - 1] for k in self.ks)
+        if self.density == "slof":
+            return Slof(self.ks, k_distances)
+        return Dao(self.ks, k_distances, self._in_slots(local_dimension(nearest[:, :k], self.lid) for k in self.ks))
 
-    def _estimate(self, found: Neighbourhoods) -> torch.Tensor:
-        """[g, b] log density."""
+    def _in_slots(self, values: Iterable[torch.Tensor]) -> torch.Tensor:
+        """[len(ks), G, n] from one value a reference for each k."""
         import torch
 
-        log_distance = found.log_distance
-        if self.metric == "cosine":
-            log_distance = 2 * log_distance - math.log(2)
-        members = found.members.transpose(0, 1)
-        if self.density == "slof":
-            inverse = self._inverse[found.k][found.groups]
-            if members.dtype == torch.float32 and isinstance(found.groups, slice):
-                total = torch.bmm(inverse[:, None].float(), members)[:, 0].double()
-            else:
-                total = _sum_in_order(inverse[..., None] * members)
-            return log_distance + torch.log(total / found.k)
-        if self.density == "dao":
-            log_ratio = log_distance[:, None] - self._log_k_distance[found.k][found.groups][..., None]
-            power = self._dimension[found.k][found.groups][..., None] * log_ratio
-            power.masked_fill_(members == 0, -math.inf)
-            largest = power.amax(dim=1).clamp_min_(-sys.float_info.max)
-            total = _sum_in_order(power.sub_(largest[:, None]).exp_())
-            return largest + torch.log(total / found.k)
-        return log_distance
+        return torch.stack([self._neighbours.slots(of_k) for of_k in values])
 
     def _same_samples(self, query_ids: IdArray) -> tuple[IntArray, IntArray] | None:
         if self.ids is None:
             raise ValueError("query_ids are of no use without the ids of the references")
         rows, references = matching_ids(query_ids, self.ids)
         return (rows, references) if len(rows) else None
-
-
-def _sum_in_order(terms: torch.Tensor) -> torch.Tensor:
-    """Sum of terms [g, n, b] over n, one after the other: the same bits for any g and b."""
-    total = terms[:, 0].clone()
-    for one in range(1, terms.shape[1]):
-        total += terms[:, one]
-    return total
-
-
-def matching_ids(ids: IdArray, others: IdArray) -> tuple[IntArray, IntArray]:
-    """All pairs (i, j) with ids[i] == others[j], as two arrays."""
-    order = np.argsort(others, kind="stable")
-    ordered = others[order]
-    first = np.searchsorted(ordered, ids, side="left")
-    count = np.searchsorted(ordered, ids, side="right") - first
-    rows = np.repeat(np.arange(len(ids)), count)
-    offset = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-    return rows, order[first[rows] + offset]
-
-
-def check_density(density: str, lid: str, metric: str) -> None:
-    """Refuse names that are not known."""
-    for name, value, known in (
-        ("density", density, get_args(Density)),
-        ("lid", lid, get_args(Lid)),
-        ("metric", metric, get_args(Metric)),
-    ):
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-
-
-def check_neighbours(ks: Sequence[int], density: str) -> tuple[int, ...]:
-    """Neighbourhood sizes as integers, each large enough for the density."""
-    least = 2 if density == "dao" else 1
-    sizes = tuple(operator.index(k) for k in ks)
-    if not sizes:
-        raise ValueError("there is no k")
-    if min(sizes) < least:
-        raise ValueError(f"k must be at least {least} for {density}, not {min(sizes)}")
-    return sizes
 
 
 def _one_group(
@@ -300,8 +229,9 @@ def _one_group(
 ) -> FloatArray:
     if (query_ids is None) != (reference_ids is None):
         raise ValueError("query_ids and reference_ids are of use only together")
+    queries, references = as_vectors(queries, "queries"), as_vectors(references, "references")
     fitted = GroupDensity(
-        [references],
+        [references.astype(np.result_type(queries, references), copy=False)],
         (k,),
         density=density,
         lid=lid,

@@ -1,29 +1,37 @@
-"""Distances inside one set of references, each reference left out of its own neighbours."""
+"""Metrics, and distances inside one set of references, each reference left out of its own neighbours."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dat_lib.products import COLUMNS
 
 if TYPE_CHECKING:
     import torch
 
+Metric: TypeAlias = Literal["euclidean", "cosine"]
+"""Cosine distance, 1 - cosine, is half the squared Euclidean distance of unit vectors."""
+
 CLOSE = 1e-4
 """Pairs with a squared distance below this share of their squared norms are measured directly."""
 PAIRS_AT_ONCE = 1024
-MULTIPLE = 48
-"""Products are padded to whole multiples, for which they do not depend on how many rows are made at once."""
 
 
-def nearest_others(vectors: torch.Tensor, k: int, *, working_bytes: float) -> torch.Tensor:
+def from_squared(squared: torch.Tensor, metric: Metric) -> torch.Tensor:
+    """Distances from squared Euclidean ones (of unit vectors, for the cosine metric), in place."""
+    return squared.div_(2) if metric == "cosine" else squared.sqrt_()
+
+
+def nearest_others(vectors: torch.Tensor, k: int, *, metric: Metric, working_bytes: float) -> torch.Tensor:
     """[n, k] float64: distances of each of the vectors [n, d] to its k nearest others, ascending, k < n."""
     import torch
 
     count = len(vectors)
     vectors = vectors.double()
-    centred = torch.nn.functional.pad(vectors - vectors.mean(dim=0), (0, 0, 0, -count % MULTIPLE))
+    centred = torch.nn.functional.pad(vectors - vectors.mean(dim=0), (0, 0, 0, -count % COLUMNS))
     squares = centred.square().sum(dim=1)
-    step = max(1, int(working_bytes / (40 * MULTIPLE * len(centred)))) * MULTIPLE
+    step = max(1, int(working_bytes / (40 * COLUMNS * len(centred)))) * COLUMNS
     result = []
     for start in range(0, len(centred), step):
         rows = slice(start, min(start + step, len(centred)))
@@ -34,5 +42,5 @@ def nearest_others(vectors: torch.Tensor, k: int, *, working_bytes: float) -> to
             row, column = close.T
             squared[row, column] = (vectors[start + row] - vectors[column]).square().sum(dim=1)
         squared.diagonal(start).fill_(math.inf)
-        result.append(torch.topk(squared, k, dim=1, largest=False, sorted=True).values.sqrt())
-    return torch.cat(result)
+        result.append(torch.topk(squared, k, dim=1, largest=False, sorted=True).values)
+    return from_squared(torch.cat(result), metric)

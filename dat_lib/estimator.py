@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IntArray, as_vectors
 from dat_lib.attributes import infer_attributes
-from dat_lib.density import Density, Metric, check_density, check_neighbours
 from dat_lib.dimension import Lid
+from dat_lib.distances import Metric
 from dat_lib.group_density import ReferenceDensity
+from dat_lib.outlier_factors import Density, check_density, check_neighbours
 from dat_lib.parameters import Parameters
 from dat_lib.references import DroppedGroup, Sampling, Shortage, check_selection, select_references
 from dat_lib.scores import Score, Terms

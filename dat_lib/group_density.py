@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
-from dat_lib.density import Density, GroupDensity, Metric
+from dat_lib.density import Density, GroupDensity
 from dat_lib.dimension import Lid
+from dat_lib.distances import Metric
 from dat_lib.references import GroupReferences
 
 

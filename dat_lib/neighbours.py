@@ -8,50 +8,28 @@ from differences in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.selection import LARGEST_NETWORK, order_statistics
+from dat_lib.distances import Metric
+from dat_lib.products import COLUMNS, ROWS, round_up
+from dat_lib.selection import LARGEST_NETWORK
 from dat_lib.threads import in_threads
+from dat_lib.tiles import Pairs, Tile
 
 if TYPE_CHECKING:
     import torch
 
-QUERY_MULTIPLE = 48
-ROW_MULTIPLE = 8
-"""Products are padded to whole multiples, for which the libraries treat every column alike: what a query gets does
-not depend on the block it came in."""
 TILE_PAIRS = 32_768
-"""Pairs of query and group in a tile, and below, in a piece of it: what fits the processor's caches."""
-PIECE_PAIRS = 8_192
+"""Pairs of query and group in a tile: what fits the processor's cache."""
 TILE_GROUPS = 128
 WIDE = 64
 """From this dimension on float32 vectors are multiplied in float32; below, float64 costs next to nothing."""
-ROUNDING = 8.0
-"""Bound of the rounding of |r|^2 - 2<q, r>, in units of epsilon (|r|^2 + 2 |q| |r|); less than half was measured."""
-DISTINCT = 2e4
-"""A squared k-distance above so many bounds is taken from the product as it is."""
 ROWS_AT_ONCE = 1024
 """Vectors widened to float64 at once."""
-
-
-@dataclass(frozen=True)
-class Neighbourhoods:
-    """The k nearest references of queries in each of g groups; `members` is written over by what comes next."""
-
-    k: int
-    groups: slice | torch.Tensor
-    queries: slice | torch.Tensor
-    """Which pairs these are. Two slices: all of them, in blocks that may end in padding, so that b is the number of
-    queries or more. Two tensors [g]: the pairs one by one, and b is 1."""
-    members: torch.Tensor
-    """[n, g, b] 1 where a reference is one of the k nearest, else 0."""
-    log_distance: torch.Tensor
-    """[g, b] float64, the logarithm of the Euclidean distance to the k-th nearest."""
 
 
 class GroupNeighbours:
@@ -61,14 +39,23 @@ class GroupNeighbours:
     ----------
     groups
         G arrays [n_g, d]; sizes may differ.
+    metric
+        "euclidean", or "cosine" for references and queries of unit length.
     device
         A torch device, for example "cpu" or "cuda".
     working_memory
-        MiB of temporary arrays, beside the references, a query block and the result; at least what 48 queries
-        and one group need.
+        MiB of temporary arrays, beside the references and the result; at least what 24 queries and the
+        groups of a tile need in each thread.
     """
 
-    def __init__(self, groups: Sequence[FloatArray], *, device: str = "cpu", working_memory: float = 256) -> None:
+    def __init__(
+        self,
+        groups: Sequence[FloatArray],
+        *,
+        metric: Metric = "euclidean",
+        device: str = "cpu",
+        working_memory: float = 256,
+    ) -> None:
         import torch
 
         if not working_memory > 0:
@@ -76,12 +63,13 @@ class GroupNeighbours:
         self.sizes: list[int] = [len(group) for group in groups]
         self.vectors = torch.from_numpy(np.concatenate(groups)).to(device)
         """[R, d] all references in the order of the groups."""
-        self.starts: IntArray = np.cumsum([0, *self.sizes])
+        self.metric = metric
         self.bytes = working_memory * 2**20
+        self._starts: IntArray = np.cumsum([0, *self.sizes])
         self._largest = max(self.sizes)
-        dim = self.vectors.shape[1]
-        narrow = self.vectors.dtype == torch.float64 or dim < WIDE
+        narrow = self.vectors.dtype == torch.float64 or self.vectors.shape[1] < WIDE
         self._dtype = torch.float64 if narrow else torch.float32
+        # Distances do not change when all is moved to the middle of the references, and products round less there.
         parts = torch.split(self.vectors, ROWS_AT_ONCE)
         self._origin = torch.stack([part.sum(dim=0, dtype=torch.float64) for part in parts]).sum(dim=0)
         self._origin /= len(self.vectors)
@@ -98,14 +86,14 @@ class GroupNeighbours:
         self,
         queries: FloatArray,
         ks: Sequence[int],
-        take: Callable[[Neighbourhoods], None],
+        take: Callable[[Tile], None],
+        correct: Callable[[Pairs], None],
         same: tuple[IntArray, IntArray] | None = None,
     ) -> None:
-        """Hand the neighbourhoods of queries [N, d] in every group, for every k < n_g, to `take`, piece by piece.
+        """Find the k < n_g nearest references of queries [N, d] in every group, tile by tile, in several threads.
 
-        Pieces come from several threads. Pairs that had to be measured anew come again after their piece: the
-        later result counts. `same` lists pairs (query row, reference row) that are one sample: that reference is
-        no neighbour of the query.
+        Each tile is handed to `take`, then pairs of it that had to be measured anew to `correct`. `same` lists
+        pairs (query row, reference row) that are one sample: that reference is no neighbour of the query.
         """
         import torch
 
@@ -113,9 +101,8 @@ class GroupNeighbours:
         widest = max(chunk.stop - chunk.start for chunk in self._chunks)
         width = self._width(widest, len(ks), math.ceil(len(queries) / workers), workers)
         starts = range(0, len(queries), width)
-        ranks = sorted({rank for k in ks for rank in (k - 1, k)})
 
-        def work(mine: Sequence[int]) -> None:
+        def work(mine: range) -> None:
             products = self._tables[0].new_empty(max(map(len, self._tables)) * width)
             scratch = self._tables[0].new_empty((self._largest + 1) * widest * width)
             for start in mine:
@@ -127,58 +114,52 @@ class GroupNeighbours:
                     product = torch.mm(table, extended.T, out=products[: len(table) * width].view(-1, width))
                     if same is not None:
                         self._forget(product, same, block, chunk)
-                    values = product[: self._largest * groups].view(self._largest, groups * width)
-                    space = scratch[: (self._largest + 1) * groups * width].view(-1, groups * width)
-                    statistics = order_statistics(values, ranks, space)
-                    values = values.view(-1, groups, width)
-                    tile = _Tile(self, given, squares, block, chunk, values, scratch, statistics)
-                    for k in ks:
-                        for found in tile.neighbourhoods(k):
-                            take(found)
+                    values = product[: self._largest * groups].view(self._largest, groups, width)
+                    tile = Tile(ks, chunk, block, values, squares, self._scale, self.metric, scratch)
+                    take(tile)
+                    if len(tile.doubtful):
+                        for some in torch.split(tile.doubtful, self._pairs_at_once(workers)):
+                            correct(tile.settle(some, self._measure(given, chunk)))
 
-        in_threads(work, [starts[worker::workers] for worker in range(min(workers, len(starts)))])
+        in_threads(work, starts, threads=workers)
 
     def slots(self, values: torch.Tensor) -> torch.Tensor:
-        """Arrange one value a reference [R] as [n, G], like `members`; 0 where a group has fewer references."""
+        """Arrange one value a reference [R] as [G, n]; 0 where a group has fewer references than the largest."""
         import torch
 
-        parts = torch.split(values, self.sizes)
-        return torch.nn.utils.rnn.pad_sequence(list(parts))
-
-    def rounding(self, squares: torch.Tensor) -> torch.Tensor:
-        """Bound of the rounding of a product, for queries with squared norms [b]."""
-        import torch
-
-        return ROUNDING * torch.finfo(self._dtype).eps * (1 + 2 * squares.sqrt())
-
-    @property
-    def log_scale(self) -> float:
-        """Logarithm of the unit of length in which products are made."""
-        return math.log(self._scale)
+        parts = list(torch.split(values, self.sizes))
+        return torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
 
     def _width(self, groups: int, ks: int, queries: int, workers: int) -> int:
-        """Queries in a block, a multiple of QUERY_MULTIPLE."""
-        rows = (2 if self._largest <= LARGEST_NETWORK else 4) * (self._largest + 1) + 4 * ks
-        pairs = min(TILE_PAIRS, self.bytes / workers / (self._dtype.itemsize * rows + 64))
-        multiples = max(1, int(pairs / groups / QUERY_MULTIPLE))
-        return min(multiples, math.ceil(queries / QUERY_MULTIPLE)) * QUERY_MULTIPLE
+        """Queries in a block, a multiple of COLUMNS."""
+        copies = 2 if self._largest <= LARGEST_NETWORK else 4
+        a_pair = self._dtype.itemsize * (copies * (self._largest + 1) + 4 * ks) + 48 * ks
+        a_query = 3 * self._dtype.itemsize * (self.vectors.shape[1] + 1)
+        in_memory = 0.8 * self.bytes / workers / (groups * a_pair + a_query)
+        multiples = max(1, int(min(TILE_PAIRS / groups, in_memory) / COLUMNS))
+        return min(multiples * COLUMNS, round_up(queries, COLUMNS))
 
-    def _lay_out(self, position: int) -> None:
-        """Table of a chunk of groups: rows (-2 r, |r|^2), slot by slot; an empty slot is infinitely far away."""
+    def _pairs_at_once(self, workers: int) -> int:
+        return max(1, int(self.bytes / workers / (64 * self._largest)))
+
+    def _lay_out(self, chunks: range) -> None:
+        """Tables of chunks of groups: rows (-2 r, |r|^2), slot by slot; an empty slot is infinitely far away."""
         import torch
 
-        chunk = self._chunks[position]
-        groups, dim = chunk.stop - chunk.start, self.vectors.shape[1]
-        rows = math.ceil(self._largest * groups / ROW_MULTIPLE) * ROW_MULTIPLE
-        table = torch.zeros(rows, dim + 1, dtype=self._dtype, device=self.vectors.device)
-        table[:, -1] = math.inf
-        slots = table[: self._largest * groups].view(self._largest, groups, dim + 1)
-        for column, group in enumerate(range(chunk.start, chunk.stop)):
-            own = self.vectors[self.starts[group] : self.starts[group + 1]]
-            placed = ((own.double() - self._origin) / self._scale).to(self._dtype)
-            slots[: len(own), column, :-1] = -2 * placed
-            slots[: len(own), column, -1] = placed.double().square().sum(dim=1)
-        self._tables[position] = table
+        dim = self.vectors.shape[1]
+        for position in chunks:
+            chunk = self._chunks[position]
+            groups = chunk.stop - chunk.start
+            rows = round_up(self._largest * groups, ROWS)
+            table = torch.zeros(rows, dim + 1, dtype=self._dtype, device=self.vectors.device)
+            table[:, -1] = math.inf
+            slots = table[: self._largest * groups].view(self._largest, groups, dim + 1)
+            for column, group in enumerate(range(chunk.start, chunk.stop)):
+                own = self.vectors[self._starts[group] : self._starts[group + 1]]
+                placed = ((own.double() - self._origin) / self._scale).to(self._dtype)
+                slots[: len(own), column, :-1] = -2 * placed
+                slots[: len(own), column, -1] = placed.double().square().sum(dim=1)
+            self._tables[position] = table
 
     def _extend(self, given: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows (q, 1) padded to `width`, and |q|^2 in float64."""
@@ -199,71 +180,27 @@ class GroupNeighbours:
         import torch
 
         query, reference = same
-        group = np.searchsorted(self.starts, reference, side="right") - 1
+        group = np.searchsorted(self._starts, reference, side="right") - 1
         here = (block.start <= query) & (query < block.stop) & (chunk.start <= group) & (group < chunk.stop)
-        slot = reference[here] - self.starts[group[here]]
+        slot = reference[here] - self._starts[group[here]]
         row = slot * (chunk.stop - chunk.start) + group[here] - chunk.start
         product[torch.from_numpy(row), torch.from_numpy(query[here] - block.start)] = math.inf
 
-
-@dataclass(frozen=True)
-class _Tile:
-    """Products of a block of queries with a chunk of groups, and their order statistics."""
-
-    references: GroupNeighbours
-    given: torch.Tensor
-    squares: torch.Tensor
-    block: slice
-    chunk: slice
-    values: torch.Tensor
-    """[n, g, width] |r|^2 - 2<q, r>"""
-    scratch: torch.Tensor
-    statistics: dict[int, torch.Tensor]
-
-    def neighbourhoods(self, k: int) -> Iterator[Neighbourhoods]:
+    def _measure(
+        self, given: torch.Tensor, chunk: slice
+    ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
+        """Squared distances, from float64 differences, of slots of groups of the chunk to queries of the block."""
         import torch
 
-        n, groups, width = self.values.shape
-        kth, following = (self.statistics[rank].view(groups, width) for rank in (k - 1, k))
-        squared = kth.double() + self.squares
-        log_distance = 0.5 * torch.log(squared.clamp_min(0)) + self.references.log_scale
-        step = max(1, PIECE_PAIRS // width)
-        for first in range(0, groups, step):
-            some = slice(first, min(first + step, groups))
-            values = self.values[:, some]
-            members = torch.le(values, kth[some], out=self.scratch[: values.numel()].view(values.shape))
-            which = slice(self.chunk.start + some.start, self.chunk.start + some.stop)
-            yield Neighbourhoods(k, which, self.block, members, log_distance[some])
-        rounding = self.references.rounding(self.squares)
-        clear = (following - kth > 2 * rounding.to(kth.dtype)) & (squared > DISTINCT * rounding)
-        doubtful = torch.nonzero(~clear[:, : len(self.given)])
-        for pairs in torch.split(doubtful, max(1, int(self.references.bytes / (128 * n)))):
-            if len(pairs):
-                yield self._settle(k, pairs, kth, rounding)
+        starts = torch.from_numpy(self._starts[chunk]).to(given.device)
 
-    def _settle(self, k: int, pairs: torch.Tensor, kth: torch.Tensor, rounding: torch.Tensor) -> Neighbourhoods:
-        """Decide pairs (group, query) from float64 differences; of equal distances the first reference counts.
+        def measure(slots: torch.Tensor, groups: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
+            rows = starts[groups] + slots
+            squared = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                some = slice(start, start + ROWS_AT_ONCE)
+                difference = self.vectors[rows[some]].double() - given[queries[some]].double()
+                squared[some] = difference.square().sum(dim=1)
+            return squared
 
-        The true k-th value lies within the rounding bound of the computed one, so that only references within
-        twice the bound are in question.
-        """
-        import torch
-
-        group, query = pairs.T
-        values, threshold = self.values[:, group, query], kth[group, query]
-        squared = torch.where(values < threshold, -math.inf, math.inf).double()
-        slot, pair = torch.nonzero((values - threshold).abs() <= 2 * rounding[query], as_tuple=True)
-        starts = torch.from_numpy(self.references.starts[self.chunk]).to(group.device)
-        for some in torch.split(torch.arange(len(slot), device=group.device), ROWS_AT_ONCE):
-            h, p = slot[some], pair[some]
-            reference = self.references.vectors[starts[group[p]] + h].double()
-            squared[h, p] = (reference - self.given[query[p]].double()).square().sum(dim=1)
-        distances, order = squared.sort(dim=0, stable=True)
-        members = torch.zeros_like(values).scatter_(0, order[:k], 1)
-        return Neighbourhoods(
-            k,
-            self.chunk.start + group,
-            self.block.start + query,
-            members[..., None],
-            0.5 * torch.log(distances[k - 1])[:, None],
-        )
+        return measure

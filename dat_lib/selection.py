@@ -27,8 +27,8 @@ class Comparator(NamedTuple):
     want_larger: bool
 
 
-def order_statistics(values: torch.Tensor, ranks: Sequence[int], scratch: torch.Tensor) -> dict[int, torch.Tensor]:
-    """For each rank (0 the smallest), that order statistic [L] of each column of values [n, L].
+def order_statistics(values: torch.Tensor, ranks: Sequence[int], scratch: torch.Tensor) -> torch.Tensor:
+    """Order statistics [len(ranks), L] of each column of values [n, L]; rank 0 is the smallest.
 
     `values` is not changed. `scratch` is working space [n + 1, L] or more rows, of the dtype of `values`.
     """
@@ -38,7 +38,7 @@ def order_statistics(values: torch.Tensor, ranks: Sequence[int], scratch: torch.
     if rows > LARGEST_NETWORK:
         columns = values.T.contiguous()
         smallest = torch.topk(columns, max(ranks) + 1, dim=1, largest=False, sorted=True).values
-        return {rank: smallest[:, rank].clone() for rank in ranks}
+        return smallest[:, list(ranks)].T.contiguous()
 
     # Rows of `values` are only read: what a comparator makes of them goes to a free row of `scratch`, and a row
     # of `scratch` that is read for the last time is written over.
@@ -61,7 +61,7 @@ def order_statistics(values: torch.Tensor, ranks: Sequence[int], scratch: torch.
             free.append(place[lost])
         place[kept] = pick(first, second, out=target)
         ours[kept], ours[lost] = True, False
-    return {rank: place[rank].clone() for rank in ranks}
+    return torch.stack([place[rank] for rank in ranks])
 
 
 @lru_cache(maxsize=64)

@@ -1,15 +1,11 @@
 """Cosines between images and prompts, the same for an image whatever block it comes in."""
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
+from dat_lib.products import COLUMNS, ROWS, round_up
 
-IMAGE_MULTIPLE = 48
-PROMPT_MULTIPLE = 8
-"""Products are padded to whole multiples, for which the libraries treat every column alike."""
 IMAGES_AT_ONCE = 4080
 
 
@@ -26,14 +22,13 @@ def cosines(
     prompts = as_vectors(prompts, prompts_name, ndim=np.ndim(prompts), dim=images.shape[1])
     shape = prompts.shape[:-1]
     unit = normalise(prompts.astype(np.float64), prompts_name).reshape(-1, prompts.shape[-1])
-    rows = math.ceil(len(unit) / PROMPT_MULTIPLE) * PROMPT_MULTIPLE
     dtype = torch.from_numpy(np.empty(0, images.dtype)).dtype
-    table = torch.zeros(rows, unit.shape[1], dtype=dtype)
+    table = torch.zeros(round_up(len(unit), ROWS), unit.shape[1], dtype=dtype)
     table[: len(unit)] = torch.from_numpy(unit)
     result = np.empty((len(unit), len(images)), dtype=images.dtype)
     for start in range(0, len(images), IMAGES_AT_ONCE):
         block = normalise(images[start : start + IMAGES_AT_ONCE], images_name)
-        padded = np.zeros((math.ceil(len(block) / IMAGE_MULTIPLE) * IMAGE_MULTIPLE, block.shape[1]), block.dtype)
+        padded = np.zeros((round_up(len(block), COLUMNS), block.shape[1]), block.dtype)
         padded[: len(block)] = block
         product = torch.mm(table, torch.from_numpy(padded).T)[: len(unit), : len(block)]
         result[:, start : start + len(block)] = product.numpy()

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.scores import LogitScores, RatioScores, Score, Terms
+from dat_lib.arrays import FloatArray, IntArray, as_vectors
+from dat_lib.scores import TERMS, LogitScores, RatioScores, first_largest, log_sum
+from dat_lib.scores import Score as Score
+from dat_lib.scores import Terms as Terms
 from dat_lib.similarity import cosines
 from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch
 
-BLOCK_PAIRS = 65_536
+BLOCK_PAIRS = 65536
 """Pairs of query and group translated at once."""
 
 
@@ -44,10 +46,14 @@ class Similarities:
 
 def similarities(queries: npt.ArrayLike, class_text: npt.ArrayLike, group_text: npt.ArrayLike) -> Similarities:
     """Cosines of queries [N, d] with class_text [K, d] and group_text [K, M, d]; nothing need be of unit length."""
-    return Similarities(
-        cosines(queries, class_text, "queries", "class_text"),
-        cosines(queries, group_text, "queries", "group_text"),
-    )
+    queries = as_vectors(queries, "queries")
+    class_text = as_vectors(class_text, "class_text", dim=queries.shape[1])
+    group_text = as_vectors(group_text, "group_text", ndim=3, dim=queries.shape[1])
+    if len(class_text) != len(group_text):
+        raise ValueError(f"class_text has {len(class_text)} classes and group_text {len(group_text)}: they must agree")
+    together = np.concatenate([class_text[:, None], group_text], axis=1)
+    similarity = cosines(queries, together, "queries", "class_text or group_text")
+    return Similarities(similarity[:, :, 0], similarity[:, :, 1:])
 
 
 def translate(
@@ -109,11 +115,11 @@ def sweep(
     shape = (len(log_densities), len(strengths), len(terms), len(similarity.classes))
     result = np.empty(shape, dtype=np.int64)
 
+    rows = [TERMS.index(term) for term in terms]
+
     def take(density: int, block: slice, scores: RatioScores | LogitScores) -> None:
         for j, strength in enumerate(strengths):
-            found = scores.at(strength)
-            for m, term in enumerate(terms):
-                result[density, j, m, block] = found[term].argmax(dim=0).numpy()
+            result[density, j, :, block] = first_largest(scores.at(strength)[rows]).numpy()
 
     _visit(similarity, log_densities, score, epsilon, temperature, take)
     return result
@@ -140,17 +146,13 @@ def _visit(
     take: Callable[[int, slice, RatioScores | LogitScores], None],
 ) -> None:
     """Hand (which density, block of queries, its scores) to `take`, from several threads."""
-    import torch
-
     queries, classes, attributes = similarity.groups.shape
     for log_density in log_densities:
         if log_density.shape != similarity.groups.shape:
             raise ValueError(f"log_density has the shape {log_density.shape} where {similarity.groups.shape} is needed")
-    smallest = torch.tensor(math.log(epsilon), dtype=torch.float64)
     divisor = temperature if score == "logit" else 1.0
     kind = LogitScores if score == "logit" else RatioScores
     step = max(1, BLOCK_PAIRS // (classes * attributes))
-    starts = range(0, queries, step)
 
     def work(mine: range) -> None:
         for start in mine:
@@ -159,12 +161,10 @@ def _visit(
                 _queries_last(array[block]) / divisor for array in (similarity.groups, similarity.classes)
             )
             for density, log_density in enumerate(log_densities):
-                take(
-                    density, block, kind(groups, of_class, torch.logaddexp(_queries_last(log_density[block]), smallest))
-                )
+                logarithm = log_sum(_queries_last(log_density[block]), epsilon)
+                take(density, block, kind(groups, of_class, logarithm))
 
-    workers = torch.get_num_threads()
-    in_threads(work, [starts[worker::workers] for worker in range(min(workers, len(starts)))])
+    in_threads(work, range(0, queries, step))
 
 
 def _queries_last(array: FloatArray) -> torch.Tensor:

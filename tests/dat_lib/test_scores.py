@@ -1,0 +1,25 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dat_lib.scores import first_largest, log_sum
+
+
+@given(st.integers(0, 999), st.integers(1, 6))
+def test_the_first_of_equal_scores_wins(seed, count):
+    scores = torch.from_numpy(np.random.default_rng(seed).integers(-2, 3, (2, count, 9)).astype(float))
+    scores[scores == -2] = -math.inf
+    expected = np.argmax(scores.numpy(), axis=1)
+    assert first_largest(scores).tolist() == expected.tolist()
+
+
+def test_a_logarithm_of_a_sum_at_its_ends():
+    logarithms = torch.tensor([-math.inf, -1e6, -18.5, 0.0, 3.0, 1e6, math.inf], dtype=torch.float64)
+    found = log_sum(logarithms, 1e-8).tolist()
+    smallest = math.log(1e-8)
+    expected = [smallest, smallest, math.log(math.exp(-18.5) + 1e-8), math.log1p(1e-8), 3.0, 1e6, math.inf]
+    assert found == pytest.approx(expected, rel=1e-9)
