@@ -24,7 +24,8 @@ def compute(work: Work) -> Output:
     test = split == "test"
     if not test.any():
         raise ValueError("the dataset has no test samples")
-    prediction = run_method(method, _problem(work, method, samples, test, split == params.get("pool_split")))
+    pool = split == params.get("pool_split")
+    prediction = run_method(method, _problem(work, method, samples, test, pool))
     chosen = samples.filter(pa.array(test))
     table = pa.table(
         {
@@ -35,7 +36,10 @@ def compute(work: Work) -> Output:
             "margin": pa.array(_margin(prediction), pa.float64()),
         }
     )
-    return Output(table, {"notes": {**prediction.notes, **left_out}})
+    ids = texts(samples, "sample_id")
+    shared = int(np.isin(ids[test], ids[pool]).sum()) if method.needs.pool else 0
+    overlap = {"test_samples_in_pool": shared} if shared else {}
+    return Output(table, {"notes": {**prediction.notes, **left_out, **overlap}})
 
 
 def _embedded_samples(work: Work) -> tuple[pa.Table, dict[str, Any]]:

@@ -79,7 +79,7 @@ class Sources:
             step="weights",
             address={"backbone": backbone.name},
             modules=("tasks.weights", loader),
-            params={"loader": loader, "settings": backbone.spec.settings},
+            params={"loader": loader, "settings": backbone.spec.settings, "dimension": backbone.spec.dimension},
             facts=facts,
             resources=resources,
         )

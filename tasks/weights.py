@@ -10,8 +10,10 @@ from tasks.step import Output, Work
 
 
 def compute(work: Work) -> Output:
-    """Return one row a fact."""
+    """Return one row a fact; a model of another dimension than its spec says is refused."""
     backbone = open_backbone(work.params, work.resources["weights"])
+    if work.params["dimension"] not in (None, backbone.dimension):
+        raise ValueError(f"the model has {backbone.dimension} dimensions, its spec says {work.params['dimension']}")
     facts = {**backbone.facts, "dimension": str(backbone.dimension), "logit_scale": repr(backbone.logit_scale)}
     table = pa.table({"fact": pa.array(list(facts), pa.string()), "value": pa.array(list(facts.values()), pa.string())})
     return Output(table, facts)

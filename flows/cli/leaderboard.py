@@ -56,3 +56,6 @@ def _remarks(notes: dict[str, Any]) -> Iterator[str]:
     tested = notes.get("queries_among_references", 0)
     if tested:
         yield f"{tested} test samples are references themselves"
+    known = notes.get("test_samples_in_pool", 0)
+    if known:
+        yield f"{known} test samples are among the images it may learn from"

@@ -73,6 +73,29 @@ def test_an_empty_pool_is_an_error_that_names_the_split() -> None:
         predictions.compute(work("zero_shot_centred", pool_split="nowhere"))
 
 
+def test_test_samples_that_are_in_the_pool_are_counted() -> None:
+    given = work("zero_shot_centred", pool_split="train")
+    assert "test_samples_in_pool" not in predictions.compute(given).summary["notes"]
+    leaky = {role: _renamed(table, "s8", "s0") for role, table in given.inputs.items()}
+    notes = predictions.compute(Work(leaky, given.params)).summary["notes"]
+    assert notes["test_samples_in_pool"] == 1
+
+
+def _renamed(table: pa.Table, old: str, new: str) -> pa.Table:
+    if "sample_id" not in table.column_names:
+        return table
+    ids = [new if name == old else name for name in table.column("sample_id").to_pylist()]
+    return table.set_column(0, "sample_id", [ids])
+
+
+def test_samples_without_an_embedding_are_left_out_and_counted() -> None:
+    given = work("zero_shot")
+    fewer = {**given.inputs, "image_embeddings": given.inputs["image_embeddings"].slice(0, 8)}
+    output = predictions.compute(Work(fewer, given.params))
+    assert output.table.column("sample_id").to_pylist() == ["s7"]
+    assert output.summary["notes"]["samples_without_embedding"] == {"test": 1}
+
+
 def test_variants_become_the_mean_of_their_unit_vectors(seen) -> None:
     predictions.compute(work("zero_shot", text={"class": [{"variants": ["a", "b"]}, "c"]}))
     np.testing.assert_allclose(seen[0].text["class"], [[0.5, 0.5, 0], [0, 0, 2]])
