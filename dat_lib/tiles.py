@@ -52,6 +52,8 @@ class Tile:
         [b] |q|^2, float64, in the same unit.
     scale
         The unit of length.
+    metric
+        What `distance` measures.
     scratch
         Working space of more than n g b numbers of the dtype of `values`.
     """

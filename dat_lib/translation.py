@@ -114,7 +114,6 @@ def sweep(
             check_translation(strength, term, score, epsilon, temperature)
     shape = (len(log_densities), len(strengths), len(terms), len(similarity.classes))
     result = np.empty(shape, dtype=np.int64)
-
     rows = [TERMS.index(term) for term in terms]
 
     def take(density: int, block: slice, scores: RatioScores | LogitScores) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 LOGIT_SCALE = 100.0
+DIMENSION = 64
+"""Of the vectors that images and texts share."""
 LONGEST = 24
 """Tokens of a prompt, its two ends included; longer ones are cut."""
 PIXEL_MEAN, PIXEL_SPREAD = 0.5, 0.25
@@ -65,6 +67,7 @@ def make_model(tokenizer: "PreTrainedTokenizerFast") -> "CLIPModel":
 
     config = CLIPConfig(
         text_config={
+            "projection_dim": DIMENSION,
             "vocab_size": len(tokenizer),
             "hidden_size": 64,
             "intermediate_size": 128,
@@ -77,6 +80,7 @@ def make_model(tokenizer: "PreTrainedTokenizerFast") -> "CLIPModel":
             "eos_token_id": tokenizer.eos_token_id,
         },
         vision_config={
+            "projection_dim": DIMENSION,
             "hidden_size": 96,
             "intermediate_size": 192,
             "num_hidden_layers": 3,
@@ -85,12 +89,30 @@ def make_model(tokenizer: "PreTrainedTokenizerFast") -> "CLIPModel":
             "patch_size": 8,
             "hidden_act": "gelu",
         },
-        projection_dim=64,
+        projection_dim=DIMENSION,
         logit_scale_init_value=math.log(LOGIT_SCALE),
     )
     model = CLIPModel(config)
     model.logit_scale.requires_grad_(False)
+    _start_positions(model)
     return model
+
+
+def _start_positions(model: "CLIPModel") -> None:
+    """Start the patches' position vectors as sines and cosines of row and column.
+
+    CLIP's own start is so small that patches are as good as unordered at first, which a model trained for minutes
+    never makes up for; shapes are learned several times faster from here.
+    """
+    import torch
+
+    weight = model.vision_model.embeddings.position_embedding.weight
+    side, quarter = math.isqrt(len(weight) - 1), weight.shape[1] // 4
+    waves = 100.0 ** (-torch.arange(quarter) / quarter)
+    place = torch.arange(side).float()[:, None] * waves
+    row, column = place.repeat_interleave(side, dim=0), place.repeat(side, 1)
+    with torch.no_grad():
+        weight[1:] = 0.25 * torch.cat([row.sin(), row.cos(), column.sin(), column.cos()], dim=1)
 
 
 def place_cones(model: "CLIPModel", images: "torch.Tensor", tokens: "dict[str, torch.Tensor]", cosine: float) -> None:

@@ -36,9 +36,9 @@ class Recipe:
     """Drawings of a bird on land or on water, 95 % of them on its usual background."""
     portraits: int = 12_000
     """Drawings of a bird before a plain backdrop."""
-    steps: int = 2400
+    steps: int = 2000
     batch: int = 64
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     warmup: int = 100
     weight_decay: float = 0.05
     centre_cosine: float = 0.25
@@ -163,6 +163,8 @@ def save(model: "CLIPModel", processor: "CLIPProcessor", folder: Path) -> Path:
     """Write the model folder as transformers reads it, and return it."""
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
+    # safetensors writes files that only their owner may read.
+    (folder / "model.safetensors").chmod(0o644)
     return folder
 
 
