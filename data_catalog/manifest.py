@@ -5,9 +5,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from data_catalog.canonical import digest_json
+from data_catalog.canonical import digest_text
 from data_catalog.cell import FORMAT
 from data_catalog.errors import UserError
+
+# How the text of a manifest ends, without its digest; and what stands around the digest.
+_END = "\n}"
+_SEAL = ',\n "digest": "'
+_SEALED = '"\n}\n'
 
 
 @dataclass(frozen=True)
@@ -56,19 +61,17 @@ class Manifest:
         return sum(file.bytes for file in self.files)
 
     def to_json(self) -> str:
-        """Return the text of the manifest file, which carries a digest of itself."""
-        body = json.loads(json.dumps(asdict(self), allow_nan=False))
-        return json.dumps({**body, "digest": digest_json(body)}, indent=1, ensure_ascii=False) + "\n"
+        """Return the text of the manifest file, whose last field is the digest of the text without it."""
+        body = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        return f"{body.removesuffix(_END)}{_SEAL}{digest_text(body)}{_SEALED}"
 
 
 def parse_manifest(text: str | bytes) -> Manifest:
     """Read a manifest; `ValueError` when it is damaged, `UserError` when a newer version wrote it."""
-    data = json.loads(text)
-    if not isinstance(data, dict) or "digest" not in data or "format" not in data:
-        raise ValueError("is no manifest")
-    digest = data.pop("digest")
-    if digest_json(data) != digest:
+    body, seal, rest = (text if isinstance(text, str) else text.decode("utf-8")).rpartition(_SEAL)
+    if not seal or rest != f"{digest_text(body + _END)}{_SEALED}":
         raise ValueError("does not match its own digest")
+    data = json.loads(body + _END)
     if data["format"] > FORMAT:
         raise UserError(
             f"manifest format {data['format']} is newer than this version reads ({FORMAT})",

@@ -134,18 +134,27 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
 
     def keep_shard(self, folder: Path, number: int, table: "pa.Table") -> None:
-        """Write one shard into a staging folder, complete or not at all."""
+        """Write one shard into a staging folder, complete or not at all; its name holds its digest."""
         draft = folder / "shard.draft"
         with _explained(self.home.root):
             try:
                 _write_parquet(table, draft)
-                draft.replace(folder / f"shard-{number:06d}.parquet")
+                for former in folder.glob(f"shard-{number:06d}-*"):
+                    former.unlink()
+                draft.replace(folder / f"shard-{number:06d}-{file_digest(draft)}.parquet")
             finally:
                 draft.unlink(missing_ok=True)
 
+    def resumed_shards(self, folder: Path) -> dict[int, Path]:
+        """Return the shards that an interrupted attempt has left, without those that are damaged, which are removed."""
+        for path in folder.glob("shard-*"):
+            if not path.stem.endswith(file_digest(path)):
+                path.unlink()
+        return self.kept_shards(folder)
+
     def kept_shards(self, folder: Path) -> dict[int, Path]:
         """Return {number: file} of the shards in a staging folder, in order."""
-        return {int(path.stem.removeprefix("shard-")): path for path in sorted(folder.glob("shard-*.parquet"))}
+        return {int(path.stem.split("-")[1]): path for path in sorted(folder.glob("shard-*.parquet"))}
 
     def add_shards(self, step: str, folder: Path) -> tuple[StoredFile, ...]:
         """Move the shards of a staging folder to their place, in order."""

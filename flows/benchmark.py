@@ -118,13 +118,17 @@ class _Run:
         self._note(decision, outcome, time.perf_counter() - started)
 
     def _compute(self, decision: Decision) -> tuple[Manifest, str]:
+        """Compute a cell, after healing each damaged input and fetching a dataset that is not there."""
+        for _ in decision.cell.parents:
+            try:
+                return self.bridge.compute(decision, self._parents(decision.cell))
+            except DamagedError as damage:
+                self._heal(decision.cell, damage)
         try:
             return self.bridge.compute(decision, self._parents(decision.cell))
-        except DamagedError as damage:
-            self._heal(decision.cell, damage)
         except DatasetNotFoundError as absent:
             self._fetch(decision.cell, absent)
-        return self.bridge.compute(decision, self._parents(decision.cell))
+            return self.bridge.compute(decision, self._parents(decision.cell))
 
     def _fetch(self, cell: Cell, absent: DatasetNotFoundError) -> None:
         """Download a public dataset that is not there; others are the user's to bring."""

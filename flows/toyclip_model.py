@@ -57,6 +57,7 @@ def make_tokenizer() -> "PreTrainedTokenizerFast":
         eos_token=last,
         model_max_length=LONGEST,
         padding_side="right",
+        model_input_names=["input_ids", "attention_mask"],
     )
 
 

@@ -72,7 +72,7 @@ class Bridge:
 
     def _produce(self, cell: Cell, parents: Mapping[str, Manifest], staging: Path) -> "_Draft":
         """Have the step make its table, as one shard or many, in the staging folder."""
-        kept = {number: pq.read_metadata(path).num_rows for number, path in self.store.kept_shards(staging).items()}
+        kept = {number: pq.read_metadata(path).num_rows for number, path in self.store.resumed_shards(staging).items()}
         work = Work(
             inputs={role: self._read(parent) for role, parent in parents.items()},
             params=cell.params,

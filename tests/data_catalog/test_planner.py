@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ from data_catalog.code_version import CodeVersions
 from data_catalog.content import content_digest
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.manifest import Manifest, Parent
+from data_catalog.manifest import Manifest, Parent, parse_manifest
 from data_catalog.planner import Decision, Planner, in_order
 from data_catalog.runs import now
 from data_catalog.store import Store
@@ -163,16 +164,9 @@ def test_forced_cells_run_although_nothing_changed(store, code) -> None:
 
 
 def test_a_newer_manifest_format_is_refused_with_advice(store, code) -> None:
-    from data_catalog.canonical import digest_json
-
     compute(store, code, cells())
     (path,) = (store.home.manifests / "first").iterdir()
-    import json
-
-    data = json.loads(path.read_text())
-    data.pop("digest")
-    data["format"] = 99
-    path.write_text(json.dumps({**data, "digest": digest_json(data)}))
+    path.write_text(replace(parse_manifest(path.read_bytes()), format=99).to_json())
     with pytest.raises(UserError, match="format 99 is newer"):
         plan(store, code, cells())
 
