@@ -1,10 +1,12 @@
 """What many tests use: a command line with a home of its own, and an embeddings folder."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,11 @@ import pytest
 
 from dat_lib.simulation import simulate
 from data_catalog.home import Home
+
+# The same examples on every run of a change's checks; new ones whenever a person runs the tests.
+hypothesis.settings.register_profile("checks", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("checks")
 
 PROMPTS = """
 classes = ["landbird", "waterbird"]

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dat_lib.scores import first_largest, log_sum
+from dat_lib.scores import RatioScores, first_largest, log_sum
 
 
 @given(st.integers(0, 999), st.integers(1, 6))
@@ -23,3 +23,14 @@ def test_a_logarithm_of_a_sum_at_its_ends():
     smallest = math.log(1e-8)
     expected = [smallest, smallest, math.log(math.exp(-18.5) + 1e-8), math.log1p(1e-8), 3.0, 1e6, math.inf]
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_strengths_in_any_order_give_what_each_gives_alone():
+    rng = np.random.default_rng(0)
+    groups, classes, log_density = (
+        torch.from_numpy(rng.uniform(0.1, 0.4, shape)) for shape in ((3, 2, 5), (3, 5), (3, 2, 5))
+    )
+    several = RatioScores(groups, classes, log_density.clone())
+    for strength in (0.0, 1.0, 2.0, 3.0, 3.0, 10.0, 0.5, 1.0, 0.0):
+        alone = RatioScores(groups, classes, log_density.clone()).at(strength)
+        torch.testing.assert_close(several.at(strength), alone, rtol=1e-14, atol=0)

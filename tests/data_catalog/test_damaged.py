@@ -53,7 +53,8 @@ def object_of(home: Home, cell: str) -> Path:
 def flip(path: Path, place: int | None = None) -> None:
     """Flip a bit; where no place is given, one that depends on the file."""
     content = bytearray(path.read_bytes())
-    content[random.Random(len(content)).randrange(len(content)) if place is None else place] ^= 128
+    place = random.Random(path.name).randrange(len(content)) if place is None else place
+    content[place] ^= 1 << place % 8
     path.write_bytes(content)
 
 
@@ -89,12 +90,6 @@ def test_verify_names_the_file_with_a_flipped_bit_and_no_other_and_sets_it_aside
             assert len(keys(home)) == 7 - len(cells)
             assert verify(store).damaged == ()
             put_back(home, finished)
-
-
-def test_no_flipped_bit_changes_what_a_manifest_says(finished: Home) -> None:
-    path = next(finished.manifests.glob("metrics/*.json"))
-    manifest = parse_manifest(path.read_bytes())
-    assert all(found == manifest for found in readable_flips(path.read_bytes()))
 
 
 def test_every_flipped_bit_of_a_manifest_is_noticed(finished: Home) -> None:

@@ -157,7 +157,7 @@ def commit_and_report(home: Home, manifests: Sequence[Manifest], start: Barrier,
 def count_until(stop: Event, home: Home, told: Connection) -> None:
     """Ask for the number of artifacts again and again; tell all answers."""
     counts = []
-    while not stop.wait(0.01):
+    while not stop.wait(0.05):
         counts += query(home, "SELECT count(*) FROM artifacts").rows[0]
     told.send(counts)
 
@@ -165,7 +165,7 @@ def count_until(stop: Event, home: Home, told: Connection) -> None:
 def index_until(stop: Event, home: Home, told: Connection) -> None:
     """Update the index again and again; tell how often."""
     updates = 0
-    while not stop.wait(0.2):
+    while not stop.wait(0.5):
         update_index(home)
         updates += 1
     told.send(updates)
