@@ -87,10 +87,12 @@ def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: boo
     connection.execute(_CELLS)
     _insert(connection, "paper", _paper_rows())
     _sign(connection, home)
-    connection.execute(_prediction_files(home))
-    for view in VIEWS:
-        connection.execute(_sql(view))
     connection.execute("COMMIT")
+    for view in VIEWS:
+        if view == "predictions":
+            _make_prediction_views(connection, home)
+        else:
+            connection.execute(_sql(view))
 
 
 def is_current(connection: "DuckDBPyConnection", home: Home) -> bool:
@@ -150,9 +152,8 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
 
     if has_log(home) or not home.index.exists():
         return False
-    path = str(home.index).replace("'", "''")
     try:
-        connection.execute(f"ATTACH '{path}' AS file (READ_ONLY)")
+        connection.execute(f"ATTACH {_quoted(home.index)} AS file (READ_ONLY)")
         try:
             origin = connection.execute("SELECT recipe, home FROM file.store.meta").fetchone()
             if origin != (recipe(), str(home.root)):
@@ -282,18 +283,36 @@ def _insert(connection: "DuckDBPyConnection", table: str, rows: list[dict[str, A
         )
 
 
-def _prediction_files(home: Home) -> str:
-    """Return the view over all prediction files, which DuckDB refuses to make over none."""
+def _make_prediction_views(connection: "DuckDBPyConnection", home: Home) -> None:
+    """Make the views over prediction files, into which DuckDB looks at once, and which it refuses to make over none.
+
+    With a damaged file among them, questions about predictions fail, and no others; nor does the index seem current.
+    """
+    import duckdb
+
     pattern = home.objects / "predictions" / "*.parquet"
-    if any(pattern.parent.glob("*.parquet")):
-        quoted = str(pattern).replace("'", "''")
-        source = f"read_parquet('{quoted}', filename = true, union_by_name = true)"
-    else:
-        source = (
-            "(SELECT NULL::VARCHAR AS sample_id, NULL::INTEGER AS label, NULL::INTEGER AS attribute, "
-            "NULL::INTEGER AS prediction, NULL::DOUBLE AS margin, NULL::VARCHAR AS filename WHERE false)"
-        )
-    return f"CREATE VIEW store.prediction_files AS SELECT * FROM {source}"
+    view = "CREATE OR REPLACE VIEW store.prediction_files AS SELECT"
+    columns = (
+        "NULL::VARCHAR AS sample_id, NULL::INTEGER AS label, NULL::INTEGER AS attribute, "
+        "NULL::INTEGER AS prediction, NULL::DOUBLE AS margin"
+    )
+    source = f"{columns}, NULL::VARCHAR AS filename WHERE false"
+    try:
+        if any(pattern.parent.glob(pattern.name)):
+            source = f"* FROM read_parquet({_quoted(pattern)}, filename = true, union_by_name = true)"
+            with duckdb.connect(":memory:") as apart:  # some damage makes DuckDB give up the whole database
+                apart.execute(f"SELECT {source} LIMIT 0")
+        connection.execute(f"{view} {source}")
+        connection.execute(_sql("predictions"))
+    except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
+        problem = f"one of {pattern} cannot be read: {str(error).partition(chr(10))[0]}"
+        connection.execute(f"{view} {columns}, error({_quoted(problem)})::VARCHAR AS filename")
+        connection.execute(_sql("predictions"))
+        connection.execute("UPDATE store.meta SET fingerprint = NULL")
+
+
+def _quoted(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 # For each cell the artifact that the last run decided for, else the newest one that was computed for it.

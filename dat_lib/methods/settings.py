@@ -14,8 +14,14 @@ from typing import Any, Literal
 
 def setting_types(method: type) -> dict[str, Any]:
     """The settings of a method class, each with its declared type, in order of declaration."""
-    hints = typing.get_type_hints(method)
-    return {field.name: hints[field.name] for field in fields(method) if field.init}
+    if method not in _TYPES:
+        hints = typing.get_type_hints(method)
+        _TYPES[method] = {field.name: hints[field.name] for field in fields(method) if field.init}
+    return _TYPES[method]
+
+
+# Working types out takes half a millisecond, and a plan asks for them thousands of times.
+_TYPES: dict[type, dict[str, Any]] = {}
 
 
 def coerced(owner: str, name: str, wanted: Any, value: object) -> Any:

@@ -19,7 +19,6 @@ from rich.progress import (
 from data_catalog.cell import Cell
 from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
-from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
 from flows.cli.leaderboard import print_leaderboard
 from flows.cli.output import AsJson, console, errors, note, print_json, print_table
@@ -168,6 +167,7 @@ def _requested(
     overrides: list[str] | None,
 ) -> tuple[list[Cell], str]:
     """Return the cells a command line asks for, and the request in a few words."""
+    from data_catalog.specs.collection import Specs
     from tasks.experiments import Selection, parse_overrides, select
     from tasks.graph import Graph
 

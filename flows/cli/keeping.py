@@ -13,7 +13,6 @@ from data_catalog.errors import UserError
 from data_catalog.gc import SCOPES, Scope, collect
 from data_catalog.home import Home
 from data_catalog.index import update_index
-from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
 from data_catalog.verify import verify as verify_store
 from flows.cli.output import AsJson, console, errors, print_json, print_table, size_text
@@ -30,6 +29,7 @@ def validate(
         dat validate
         dat validate specs/datasets/mine.toml
     """
+    from data_catalog.specs.collection import Specs
     from tasks.checking import check_specs
 
     specs = Specs.from_environment(Home.from_environment())

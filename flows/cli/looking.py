@@ -16,7 +16,6 @@ from data_catalog.home import Home
 from data_catalog.planner import Planner
 from data_catalog.reader import Answer, index_condition, query
 from data_catalog.runs import is_running
-from data_catalog.specs.collection import Specs, unknown
 from data_catalog.store import Store
 from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
 
@@ -190,8 +189,7 @@ def list_specs(
         dat ls suites
         dat ls methods --json
     """
-    home = Home.from_environment()
-    records = _method_records() if kind is Listing.methods else _spec_records(Specs.from_environment(home), kind)
+    records = _method_records() if kind is Listing.methods else _spec_records(Home.from_environment(), kind)
     if as_json:
         print_json(records)
     elif records:
@@ -200,7 +198,10 @@ def list_specs(
         console.print(f"there are no {kind.value} yet")
 
 
-def _spec_records(specs: Specs, kind: Listing) -> list[dict[str, Any]]:
+def _spec_records(home: Home, kind: Listing) -> list[dict[str, Any]]:
+    from data_catalog.specs.collection import Specs
+
+    specs = Specs.from_environment(home)
     records = []
     for name in specs.names(kind.value):
         try:
@@ -236,6 +237,8 @@ def _method_records() -> list[dict[str, Any]]:
 
 def _one_cell(home: Home, text: str) -> str:
     """Return the one cell that a person means."""
+    from data_catalog.specs.collection import unknown
+
     known: list[tuple[str, str | None]]
     known = query(home, "SELECT cell, key FROM artifacts UNION SELECT cell, key FROM decisions").rows
     names = sorted({cell for cell, _ in known})
@@ -256,6 +259,7 @@ def _one_cell(home: Home, text: str) -> str:
 
 def _present_state(home: Home, name: str) -> str:
     """Return whether a cell is up to date now, and if not, why."""
+    from data_catalog.specs.collection import Specs
     from tasks.graph import Graph
 
     address = query(
