@@ -102,8 +102,8 @@ def make_model(tokenizer: "PreTrainedTokenizerFast") -> "CLIPModel":
 def _start_positions(model: "CLIPModel") -> None:
     """Start the patches' position vectors as sines and cosines of row and column.
 
-    CLIP's own start is so small that patches are as good as unordered at first, which a model trained for minutes
-    never makes up for; shapes are learned several times faster from here.
+    CLIP's own start is so small beside the patches that they are as good as unordered at first; from here a model
+    that is trained for minutes learns shapes sooner.
     """
     import torch
 
