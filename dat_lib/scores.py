@@ -28,19 +28,23 @@ class RatioScores:
     """
 
     def __init__(self, groups: torch.Tensor, classes: torch.Tensor, log_density: torch.Tensor) -> None:
+        import torch
+
         self.groups, self.classes = groups, classes
         absent = log_density == math.inf
         self.absent = absent if absent.any() else None
         relief = log_density.neg_()
         self.top = relief.amax(dim=(0, 1)).nan_to_num_(neginf=0.0)
         self.relief = relief.sub_(self.top).masked_fill_(absent, 0)
+        self._reached, self._power = 0.0, torch.ones_like(self.relief)
+        self._step, self._factor = math.nan, self.relief
 
     def at(self, strength: float) -> torch.Tensor:
         """Scores [3, K, b] by `TERMS`. The unit of the group terms is the largest (D + epsilon) ** -strength, that
         of the others the same or 1, whichever is larger."""
         import torch
 
-        translated = (self.relief * strength).exp_().mul_(self.groups)
+        translated = self._power_at(strength) * self.groups
         if self.absent is not None:
             translated.masked_fill_(self.absent, 0)
         scores = translated.new_empty(len(TERMS), *self.classes.shape)
@@ -54,6 +58,16 @@ class RatioScores:
         torch.amax(translated, dim=1, out=group)
         torch.maximum(torch.mul(group, unit, out=both), average, out=both)
         return scores
+
+    def _power_at(self, strength: float) -> torch.Tensor:
+        """(D + epsilon) ** -strength [K, M, b] in its unit; ascending strengths in equal steps share an exponential."""
+        step = strength - self._reached
+        if step < 0:
+            step, self._power = strength, self._power.fill_(1)
+        if step != self._step:
+            self._step, self._factor = step, (self.relief * step).exp_()
+        self._reached = strength
+        return self._power.mul_(self._factor)
 
     def unscaled(self, strength: float, terms: Terms) -> torch.Tensor:
         """Scores [K, b] in the unit 1."""

@@ -13,7 +13,7 @@ from dat_lib.selection import order_statistics
 if TYPE_CHECKING:
     import torch
 
-PIECE_PAIRS = 4096
+PIECE_PAIRS = 8192
 """Pairs of query and group whose members are listed at once: what fits a core's cache."""
 ROUNDING = 8.0
 """Bound of the rounding of |r|^2 - 2<q, r>, in units of epsilon (|r|^2 + 2 |q| |r|); less than half was measured."""

@@ -20,8 +20,10 @@ from dat_lib.threads import in_threads
 if TYPE_CHECKING:
     import torch
 
-BLOCK_PAIRS = 65536
+BLOCK_PAIRS = 65_536
 """Pairs of query and group translated at once."""
+SMALLEST_SHARE = 512
+"""Queries that are not worth a thread of their own."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,16 @@ def _visit(
     take: Callable[[int, slice, RatioScores | LogitScores], None],
 ) -> None:
     """Hand (which density, block of queries, its scores) to `take`, from several threads."""
+    import torch
+
     queries, classes, attributes = similarity.groups.shape
     for log_density in log_densities:
         if log_density.shape != similarity.groups.shape:
             raise ValueError(f"log_density has the shape {log_density.shape} where {similarity.groups.shape} is needed")
     divisor = temperature if score == "logit" else 1.0
     kind = LogitScores if score == "logit" else RatioScores
-    step = max(1, BLOCK_PAIRS // (classes * attributes))
+    share = max(SMALLEST_SHARE, math.ceil(queries / torch.get_num_threads()))
+    step = max(1, min(share, BLOCK_PAIRS // (classes * attributes)))
 
     def work(mine: range) -> None:
         for start in mine:
