@@ -10,9 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_catalog.errors import DamagedError
+from data_catalog.errors import DamagedError, UserError
 from data_catalog.home import Home
+from data_catalog.index import update_index
 from data_catalog.manifest import Manifest, parse_manifest
+from data_catalog.reader import query
 from data_catalog.store import Store
 from data_catalog.verify import verify
 from tests.data_catalog.worlds import computed, contents, counters, keys, results, run, tiny_pipeline
@@ -226,6 +228,34 @@ def test_the_command_line_names_the_damage_and_heals_it(home: Home, dat) -> None
     assert dat(*request).code == 0
     assert results(home) == before
     assert verify(Store(home)).damaged == ()
+
+
+@pytest.mark.parametrize("harm", [cut, empty, overwrite])
+def test_a_damaged_file_of_predictions_fails_questions_about_predictions_and_no_others(
+    home: Home, finished: Home, harm: Callable[[Path], None]
+) -> None:
+    harm(object_of(home, "predictions/tiny/simclip/zero_shot"))
+    for anew in (False, True):
+        with pytest.raises(UserError, match=r"predictions/\S*\.parquet") as raised:
+            query(home, "SELECT count(*) FROM predictions")
+        assert "dat verify" in str(raised.value.remedy)
+        assert results(home) == results(finished)
+        update_index(home, anew=anew)
+    verify(Store(home))
+    run(home, tiny_pipeline(home))
+    assert query(home, "SELECT count(*) FROM predictions").rows == [(2 * 80,)]
+
+
+@pytest.mark.slow
+def test_no_flipped_bit_in_a_file_of_predictions_keeps_the_index_from_being_made(home: Home, finished: Home) -> None:
+    path = object_of(home, "predictions/tiny/simclip/zero_shot")
+    intact, chance = path.read_bytes(), random.Random(5)
+    footer = int.from_bytes(intact[-8:-4], "little") + 8
+    for place in chance.sample(range(len(intact) - footer, len(intact)), 12):
+        flip(path, place)
+        update_index(home, anew=True)
+        assert results(home) == results(finished), place
+        path.write_bytes(intact)
 
 
 def assert_as_before(home: Home, finished: Home) -> None:
