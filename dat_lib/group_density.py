@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,9 +57,13 @@ class ReferenceDensity:
         A reference with the sample id of the query is left out of its neighbours, where the references have ids.
         """
         unit = normalise(as_vectors(queries, "queries", dim=self.dim), "queries")
-        result = np.full((len(self.ks), *self.shape, len(unit)), np.inf, dtype=unit.dtype)
-        if self._density is not None:
-            known = self._density.log_density(unit, sample_ids if self._with_ids else None)
-            labels, attributes = np.transpose(self._groups)
-            result[:, labels, attributes] = np.moveaxis(known, 2, 1)
-        return np.moveaxis(result, -1, 1)
+        groups = math.prod(self.shape)
+        if self._density is None:
+            return np.full((len(self.ks), len(unit), *self.shape), np.inf, dtype=unit.dtype)
+        known = np.moveaxis(self._density.log_density(unit, sample_ids if self._with_ids else None), 2, 1)
+        if len(self._groups) < groups:
+            by_group = np.full((len(self.ks), groups, len(unit)), np.inf, dtype=unit.dtype)
+            by_group[:, np.ravel_multi_index(np.transpose(self._groups), self.shape)] = known
+        else:
+            by_group = known
+        return np.moveaxis(by_group.reshape(len(self.ks), *self.shape, len(unit)), -1, 1)

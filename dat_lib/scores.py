@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
@@ -22,57 +23,64 @@ class RatioScores:
     Parameters
     ----------
     groups, classes
-        Similarities s_{y,a} [K, M, b] and s_y [K, b], float64.
+        Similarities s_{y,a} [M, K, b] and s_y [K, b], float64.
     log_density
-        log(D_{y,a} + epsilon) [K, M, b], written over; +inf for a group without references.
+        log(D_{y,a} + epsilon) [M, K, b], written over; +inf for a group without references.
     """
 
     def __init__(self, groups: torch.Tensor, classes: torch.Tensor, log_density: torch.Tensor) -> None:
-        import torch
-
         self.groups, self.classes = groups, classes
         absent = log_density == math.inf
         self.absent = absent if absent.any() else None
         relief = log_density.neg_()
         self.top = relief.amax(dim=(0, 1)).nan_to_num_(neginf=0.0)
-        self.relief = relief.sub_(self.top).masked_fill_(absent, 0)
-        self._reached, self._power = 0.0, torch.ones_like(self.relief)
-        self._step, self._factor = math.nan, self.relief
+        # An absent group stays at minus infinity, so that any power of it but the 0th is 0.
+        self.relief = relief.sub_(self.top)
 
-    def at(self, strength: float) -> torch.Tensor:
-        """Scores [3, K, b] by `TERMS`. The unit of the group terms is the largest (D + epsilon) ** -strength, that
+    def at(self, strengths: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Scores [S, K, b] by `TERMS`. The unit of the group terms is the largest (D + epsilon) ** -strength, that
         of the others the same or 1, whichever is larger."""
         import torch
 
-        translated = self._power_at(strength) * self.groups
-        if self.absent is not None:
-            translated.masked_fill_(self.absent, 0)
-        scores = translated.new_empty(len(TERMS), *self.classes.shape)
-        both, group, average = scores
-        unit = _unit(self.top.clamp_max(0).mul_(strength))
-        torch.sum(translated, dim=1, out=average)
-        average.mul_(unit).addcmul_(self.classes, _unit(self.top.clamp_min(0).mul_(-strength)))
-        average.div_(translated.shape[1] + 1)
-        if self.absent is not None:
-            translated.masked_fill_(self.absent, -math.inf)
-        torch.amax(translated, dim=1, out=group)
-        torch.maximum(torch.mul(group, unit, out=both), average, out=both)
-        return scores
-
-    def _power_at(self, strength: float) -> torch.Tensor:
-        """(D + epsilon) ** -strength [K, M, b] in its unit; ascending strengths in equal steps share an exponential."""
-        step = strength - self._reached
-        if step < 0:
-            step, self._power = strength, self._power.fill_(1)
-        if step != self._step:
-            self._step, self._factor = step, (self.relief * step).exp_()
-        self._reached = strength
-        return self._power.mul_(self._factor)
+        average, group = (self.classes.new_empty(len(strengths), *self.classes.shape) for _ in range(2))
+        for position, translated in enumerate(self._translated(strengths)):
+            torch.sum(translated, dim=0, out=average[position])
+            if self.absent is not None:
+                translated = translated.masked_fill(self.absent, -math.inf)
+            torch.amax(translated, dim=0, out=group[position])
+        power = self.classes.new_tensor(strengths)[:, None, None]
+        unit = _unit(self.top.clamp_max(0) * power)
+        terms = len(self.groups) + 1
+        average.mul_(unit / terms).addcmul_(self.classes, _unit(self.top.clamp_min(0) * -power).div_(terms))
+        return torch.maximum(group * unit, average), group, average
 
     def unscaled(self, strength: float, terms: Terms) -> torch.Tensor:
         """Scores [K, b] in the unit 1."""
         top = self.top if terms == "group" else self.top.clamp_min(0)
-        return self.at(strength)[TERMS.index(terms)] * _unit(strength * top)
+        return self.at([strength])[TERMS.index(terms)][0] * _unit(strength * top)
+
+    def _translated(self, strengths: Sequence[float]) -> Iterator[torch.Tensor]:
+        """s_{y,a} (D + epsilon) ** -strength [M, K, b] in its unit, 0 where absent, written over by the next.
+
+        Ascending strengths in equal steps share an exponential.
+        """
+        import torch
+
+        translated, reached = torch.empty_like(self.groups), math.inf
+        step, factor = math.nan, self.relief
+        for strength in strengths:
+            if strength < reached:
+                translated.copy_(self.groups)
+                if self.absent is not None:
+                    translated.masked_fill_(self.absent, 0)
+                reached = 0.0
+            if strength > reached:
+                if strength - reached != step:
+                    step = strength - reached
+                    factor = (self.relief * step).exp_()
+                translated.mul_(factor)
+                reached = strength
+            yield translated
 
 
 class LogitScores:
@@ -83,19 +91,21 @@ class LogitScores:
         self.absent = log_density == math.inf
         self.relief = log_density.neg_().masked_fill_(self.absent, 0)
 
-    def at(self, strength: float) -> torch.Tensor:
-        """Scores [3, K, b] by `TERMS`."""
+    def at(self, strengths: Sequence[float]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Scores [S, K, b] by `TERMS`."""
         import torch
 
-        translated = torch.add(self.groups, self.relief, alpha=strength).masked_fill_(self.absent, -math.inf)
-        group = translated.amax(dim=1)
-        average = torch.logsumexp(torch.cat([translated, self.classes[:, None]], dim=1), dim=1)
-        average -= math.log(translated.shape[1] + 1)
-        return torch.stack([torch.maximum(group, average), group, average])
+        average, group = (self.classes.new_empty(len(strengths), *self.classes.shape) for _ in range(2))
+        for position, strength in enumerate(strengths):
+            translated = torch.add(self.groups, self.relief, alpha=strength).masked_fill_(self.absent, -math.inf)
+            torch.amax(translated, dim=0, out=group[position])
+            torch.logsumexp(torch.cat([translated, self.classes[None]]), dim=0, out=average[position])
+        average -= math.log(len(self.groups) + 1)
+        return torch.maximum(group, average), group, average
 
     def unscaled(self, strength: float, terms: Terms) -> torch.Tensor:
         """Scores [K, b] as they are."""
-        return self.at(strength)[TERMS.index(terms)]
+        return self.at([strength])[TERMS.index(terms)][0]
 
 
 def log_sum(logarithms: torch.Tensor, number: float) -> torch.Tensor:

@@ -74,11 +74,10 @@ class Tile:
         self.ks, self.groups, self.queries = ks, groups, queries
         self._metric, self._values, self._scratch = metric, values, scratch
         n, count, width = values.shape
-        ranks = sorted({rank for k in ks for rank in (k - 1, k)})
+        ranks = [*(k - 1 for k in ks), *ks]
         space = scratch[: (n + 1) * count * width].view(n + 1, -1)
         statistics = order_statistics(values.view(n, -1), ranks, space).view(-1, count, width)
-        self._kth = statistics[[ranks.index(k - 1) for k in ks]]
-        following = statistics[[ranks.index(k) for k in ks]]
+        self._kth, following = statistics.split(len(ks))
         squared = self._kth + squares
         self._rounding = ROUNDING * torch.finfo(values.dtype).eps * (1 + 2 * squares.sqrt())
         clear = (following - self._kth > 2 * self._rounding.to(following.dtype)).logical_and_(

@@ -116,11 +116,11 @@ def sweep(
             check_translation(strength, term, score, epsilon, temperature)
     shape = (len(log_densities), len(strengths), len(terms), len(similarity.classes))
     result = np.empty(shape, dtype=np.int64)
-    rows = [TERMS.index(term) for term in terms]
 
     def take(density: int, block: slice, scores: RatioScores | LogitScores) -> None:
-        for j, strength in enumerate(strengths):
-            result[density, j, :, block] = first_largest(scores.at(strength)[rows]).numpy()
+        by_term = scores.at(strengths)
+        for position, term in enumerate(terms):
+            result[density, :, position, block] = first_largest(by_term[TERMS.index(term)]).numpy()
 
     _visit(similarity, log_densities, score, epsilon, temperature, take)
     return result
@@ -162,16 +162,17 @@ def _visit(
         for start in mine:
             block = slice(start, min(start + step, queries))
             groups, of_class = (
-                _queries_last(array[block]) / divisor for array in (similarity.groups, similarity.classes)
+                _reversed(array[block]) / divisor for array in (similarity.groups, similarity.classes)
             )
             for density, log_density in enumerate(log_densities):
-                logarithm = log_sum(_queries_last(log_density[block]), epsilon)
+                logarithm = log_sum(_reversed(log_density[block]), epsilon)
                 take(density, block, kind(groups, of_class, logarithm))
 
     in_threads(work, range(0, queries, step))
 
 
-def _queries_last(array: FloatArray) -> torch.Tensor:
+def _reversed(array: FloatArray) -> torch.Tensor:
+    """Queries last, attributes first: the order in which sums over attributes run at memory speed."""
     import torch
 
-    return torch.from_numpy(np.moveaxis(array, 0, -1)).double()
+    return torch.from_numpy(array.T).to(torch.float64, memory_format=torch.contiguous_format)

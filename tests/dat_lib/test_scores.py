@@ -28,9 +28,11 @@ def test_a_logarithm_of_a_sum_at_its_ends():
 def test_strengths_in_any_order_give_what_each_gives_alone():
     rng = np.random.default_rng(0)
     groups, classes, log_density = (
-        torch.from_numpy(rng.uniform(0.1, 0.4, shape)) for shape in ((3, 2, 5), (3, 5), (3, 2, 5))
+        torch.from_numpy(rng.uniform(0.1, 0.4, shape)) for shape in ((2, 3, 5), (3, 5), (2, 3, 5))
     )
-    several = RatioScores(groups, classes, log_density.clone())
-    for strength in (0.0, 1.0, 2.0, 3.0, 3.0, 10.0, 0.5, 1.0, 0.0):
-        alone = RatioScores(groups, classes, log_density.clone()).at(strength)
-        torch.testing.assert_close(several.at(strength), alone, rtol=1e-14, atol=0)
+    strengths = (0.0, 1.0, 2.0, 3.0, 3.0, 10.0, 0.5, 1.0, 0.0)
+    together = RatioScores(groups, classes, log_density.clone()).at(strengths)
+    for position, strength in enumerate(strengths):
+        alone = RatioScores(groups, classes, log_density.clone()).at([strength])
+        for found, expected in zip(together, alone, strict=True):
+            torch.testing.assert_close(found[position], expected[0], rtol=1e-14, atol=0)
