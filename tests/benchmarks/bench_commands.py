@@ -16,19 +16,19 @@ COMMANDS = (
     (["ls", "datasets"], ""),
     (["status"], ""),
     (["why", "zero_shot"], ""),
-    (["plan", "demo"], ""),
-    (["run", "demo"], ""),
+    (["plan", "simulated"], ""),
+    (["run", "simulated"], ""),
 )
 
 
 def main() -> None:
-    """Time each command on a store that holds the demo, after once to warm up."""
+    """Time each command on a store that holds the simulated suite, after once to warm up."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=7)
     arguments = parser.parse_args()
     with TemporaryDirectory(prefix="dat-bench-") as folder:
         environment = {**os.environ, "DAT_HOME": str(Path(folder) / "home")}
-        command([DAT, "run", "demo"], environment=environment)()
+        command([DAT, "run", "simulated"], environment=environment)()
         rows: list[tuple[object, ...]] = []
         timed = [([sys.executable, "-c", "pass"], "python -c pass", "")]
         timed += [([DAT, *words], f"dat {shlex.join(words)}", goal) for words, goal in COMMANDS]
@@ -37,7 +37,7 @@ def main() -> None:
             run()
             timing = measure(run, repeat=arguments.repeat)
             rows.append((name, timing.median, timing.spread, timing.processor_median, goal))
-    print("wall time of commands on a store that holds the demo, everything up to date")
+    print("wall time of commands on a store that holds the simulated suite, everything up to date")
     print_table(("command", "median s", "range", "processor s", "goal"), rows)
 
 

@@ -197,19 +197,19 @@ def test_killed_at_any_touch_of_a_file_it_leaves_nothing_that_the_next_attempt_d
     assert touch > 4, "the process must have been killed at several steps of its way"
 
 
-DEMO_KILLS = 4
+SUITE_KILLS = 4
 
 
 @pytest.mark.slow
-def test_the_demo_killed_again_and_again_computes_only_what_is_missing_and_ends_with_the_same_results(
+def test_a_suite_killed_again_and_again_computes_only_what_is_missing_and_ends_with_the_same_results(
     tmp_path: Path,
 ) -> None:
     undisturbed, home = Home(tmp_path / "undisturbed"), Home(tmp_path / "killed")
-    assert run_demo(undisturbed)["outcomes"] == {"computed": len(keys(undisturbed))}
+    assert run_suite(undisturbed)["outcomes"] == {"computed": len(keys(undisturbed))}
     whole = keys(undisturbed)
-    for kill in range(DEMO_KILLS):
-        enough = len(whole) * (kill + random.Random(kill).random()) / (DEMO_KILLS + 1)
-        process = subprocess.Popen(DEMO, env=environment(home), stdout=subprocess.DEVNULL)
+    for kill in range(SUITE_KILLS):
+        enough = len(whole) * (kill + random.Random(kill).random()) / (SUITE_KILLS + 1)
+        process = subprocess.Popen(SUITE, env=environment(home), stdout=subprocess.DEVNULL)
         while len(keys(home)) <= enough and process.poll() is None:
             time.sleep(0.001)
         process.kill()
@@ -218,25 +218,25 @@ def test_the_demo_killed_again_and_again_computes_only_what_is_missing_and_ends_
         assert held_locks(home) == []
         assert set() < keys(home) < whole, "the kill must hit a run that has something behind it and something to do"
     finished = len(keys(home))
-    assert run_demo(home)["outcomes"] == {"up to date": finished, "computed": len(whole) - finished}
+    assert run_suite(home)["outcomes"] == {"up to date": finished, "computed": len(whole) - finished}
     assert contents(home) == contents(undisturbed)
     assert worlds.results(home) == worlds.results(undisturbed)
     statuses = query(home, "SELECT status FROM runs ORDER BY run_id").rows
-    assert statuses == [("unfinished",)] * DEMO_KILLS + [("done",)]
+    assert statuses == [("unfinished",)] * SUITE_KILLS + [("done",)]
     assert_collection_leaves_nothing_behind(home)
 
 
-# A few quick methods of the demo are enough to be killed among.
+# A few quick methods are enough to be killed among.
 METHODS = ("zero_shot", "group_prompt", "ideal_words", "tie")
 DAT = [sys.executable, "-c", "from flows.cli import main; main()"]
-DEMO = [*DAT, "run", "demo", "--json", *(word for method in METHODS for word in ("--method", method))]
+SUITE = [*DAT, "run", "simulated", "--json", *(word for method in METHODS for word in ("--method", method))]
 
 
 def environment(home: Home) -> dict[str, str]:
     return {**os.environ, "DAT_HOME": str(home.root)}
 
 
-def run_demo(home: Home) -> dict[str, object]:
-    ran = subprocess.run(DEMO, env=environment(home), capture_output=True, check=True)
+def run_suite(home: Home) -> dict[str, object]:
+    ran = subprocess.run(SUITE, env=environment(home), capture_output=True, check=True)
     result: dict[str, object] = json.loads(ran.stdout)
     return result

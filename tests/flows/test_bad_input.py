@@ -185,13 +185,13 @@ def test_a_second_backbone_with_other_samples(dat, home, embeddings_folder) -> N
     ("words", "message"),
     [
         (["run", "dmo"], "there is no suite dmo"),
-        (["plan", "demo", "--dataset", "simbird"], "did you mean simbirds"),
-        (["run", "demo", "--method", "zeroshot"], "did you mean zero_shot"),
-        (["run", "demo", "--backbone", "simclp"], "did you mean simclip"),
-        (["run", "demo", "--method", "roboshot"], "suite demo has no method roboshot"),
+        (["plan", "simulated", "--dataset", "simbird"], "did you mean simbirds"),
+        (["run", "simulated", "--method", "zeroshot"], "did you mean zero_shot"),
+        (["run", "simulated", "--backbone", "simclp"], "did you mean simclip"),
+        (["run", "simulated", "--method", "roboshot"], "suite simulated has no method roboshot"),
         (["run"], "what shall be computed?"),
-        (["run", "demo", "--set", "k"], "expected name=value"),
-        (["run", "demo", "--method", "zero_shot", "--set", "k=3"], "k"),
+        (["run", "simulated", "--set", "k"], "expected name=value"),
+        (["run", "simulated", "--method", "zero_shot", "--set", "k=3"], "k"),
         (
             ["run", "--dataset", "simbirds", "--backbone", "simclip", "--method", "roboshot"],
             "needs prompts of the role",
@@ -240,12 +240,12 @@ def test_shipped_specs_are_valid(dat) -> None:
 def test_a_home_that_cannot_be_written(dat, monkeypatch, tmp_path, place) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DAT_HOME", str(tmp_path / place) if place.startswith("file") else place)
-    ran = dat("run", "demo")
+    ran = dat("run", "simulated")
     assert ran.code == 2
     assert "cannot be written" in ran.err
     assert "DAT_HOME" in ran.err
     assert dat("doctor").code == 1
-    for looking in (["plan", "demo"], ["status"], ["sql", "SELECT count(*) FROM results"]):
+    for looking in (["plan", "simulated"], ["status"], ["sql", "SELECT count(*) FROM results"]):
         assert dat(*looking).code == 0, looking
 
 
@@ -253,7 +253,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(home, tmp_path) ->
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 
-    command = [sys.executable, "-c", "from flows.cli import main; main()", "run", "demo"]
+    command = [sys.executable, "-c", "from flows.cli import main; main()", "run", "simulated"]
     full = subprocess.run(command, preexec_fn=little_room, capture_output=True, text=True, timeout=120)
     assert full.returncode == 2, full.stderr
     assert "cannot be written: File too large" in full.stderr

@@ -55,8 +55,8 @@ def test_output_in_a_pipe_is_plain(ran, dat) -> None:
 
 def test_plan_check_tells_by_its_exit_code(ran, dat) -> None:
     assert dat("plan", "small", "--check").code == 0
-    assert dat("plan", "demo", "--check").code == 3
-    assert dat("plan", "demo").code == 0
+    assert dat("plan", "simulated", "--check").code == 3
+    assert dat("plan", "simulated").code == 0
 
 
 def test_sql_in_three_formats(ran, dat) -> None:
@@ -133,12 +133,12 @@ def test_ctrl_c_stops_kindly_and_the_next_run_goes_on(home, tmp_path) -> None:
         "step.compute = lambda work: os.kill(os.getpid(), signal.SIGINT)\n"
         "from flows.cli import main; main()\n"
     )
-    command = [sys.executable, "-c", code, "run", "demo"]
+    command = [sys.executable, "-c", code, "run", "simulated"]
     stopped = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ.copy())
     assert stopped.returncode == 130, stopped.stderr
     assert "finished work is kept" in stopped.stderr
     assert "Traceback" not in stopped.stderr
-    go_on = [sys.executable, "-c", "from flows.cli import main; main()", "run", "demo", "--json"]
+    go_on = [sys.executable, "-c", "from flows.cli import main; main()", "run", "simulated", "--json"]
     finished = subprocess.run(go_on, capture_output=True, text=True, timeout=300)
     assert json.loads(finished.stdout)["outcomes"]["up to date"] == 3
     assert finished.returncode == 0
