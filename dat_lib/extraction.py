@@ -16,6 +16,7 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.datasets.images import ImageDataset, UnreadableImage
+from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -75,7 +76,7 @@ def extract(
     numbers = [number for number in shard_numbers(rows, shard_rows) if number not in done]
     runs = [(number, range(number * shard_rows, min((number + 1) * shard_rows, rows))) for number in numbers]
     streams = [
-        _Stream(dataset, backbone, runs[start :: len(backbones)], batch_size, workers, progress)
+        _Stream(dataset, backbone, runs[start :: len(backbones)], batch_size, workers, progress, len(backbones) == 1)
         for start, backbone in enumerate(backbones)
     ]
     yield from streams[0].shards() if len(streams) == 1 else _in_parallel(streams)
@@ -91,6 +92,8 @@ class _Stream:
     batch_size: int
     workers: int
     progress: Callable[[int], None]
+    alone: bool
+    """Whether all threads are this device's."""
 
     def __post_init__(self) -> None:
         self.at_once = self.batch_size
@@ -139,16 +142,34 @@ class _Stream:
         while start < len(images):
             piece = images[start : start + self.at_once]
             try:
-                vectors = self.backbone.encode_images(piece)
-            except torch.OutOfMemoryError:
-                if len(piece) == 1:
+                parts += self._forward(piece)
+            except RuntimeError as error:
+                if len(piece) == 1 or not _out_of_memory(error):
                     raise
                 self.at_once = len(piece) // 2
                 torch.cuda.empty_cache()
                 continue
-            parts.append(vectors.float().cpu().numpy())
             start += len(piece)
         return np.concatenate(parts)
+
+    def _forward(self, images: torch.Tensor) -> list[FloatArray]:
+        """Embed images at once; on a processor in parts, one a thread.
+
+        Threads that share each operation wait for each other at its end. Beside processes that decode, one of them is
+        always late, and the others burn the time that decoding needs.
+        """
+        import torch
+
+        shares = torch.get_num_threads() if self.alone and not _on_gpu(self.backbone) else 1
+        pieces = images.chunk(shares)
+        vectors: list[FloatArray] = [np.empty(0, np.float32)] * len(pieces)
+
+        def work(numbers: range) -> None:
+            for number in numbers:
+                vectors[number] = self.backbone.encode_images(pieces[number]).float().cpu().numpy()
+
+        in_threads(work, range(len(pieces)))
+        return vectors
 
 
 _Batch: TypeAlias = "tuple[list[int], torch.Tensor | None, list[UnreadableImage]]"
@@ -207,6 +228,13 @@ def _in_parallel(streams: Sequence[_Stream]) -> Iterator[Shard]:
                 yield item
     finally:
         stop.set()
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether a device has no room. The processor's has no exception of its own, only a message."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _on_gpu(backbone: Backbone) -> bool:

@@ -35,20 +35,21 @@ def as_tensor(image) -> torch.Tensor:
 
 
 class Doubler:
-    """A model that gives twice the number, and runs out of memory above `room` images."""
+    """A model that gives twice the number, and runs out of memory above `room` images at once."""
 
     dimension = 4
     logit_scale = 100.0
     facts: dict[str, str] = {}  # noqa: RUF012
     preprocess = staticmethod(as_tensor)
 
-    def __init__(self, room: int = 1000) -> None:
+    def __init__(self, room: int = 1000, complaint: Exception | None = None) -> None:
         self.room = room
+        self.complaint = complaint or torch.OutOfMemoryError("no room")
         self.batches: list[int] = []
 
     def encode_images(self, batch: torch.Tensor) -> torch.Tensor:
         if len(batch) > self.room:
-            raise torch.OutOfMemoryError("no room")
+            raise self.complaint
         self.batches.append(len(batch))
         return 2 * batch[:, :1, 0, 0].expand(-1, 4)
 
@@ -94,12 +95,39 @@ def test_a_shard_without_a_single_readable_image_is_empty() -> None:
     assert len(shard.unreadable) == 3
 
 
-def test_out_of_memory_halves_the_batch_and_goes_on() -> None:
-    model = Doubler(room=5)
+NO_ROOM_ON_THE_PROCESSOR = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"
+)
+
+
+@pytest.mark.parametrize("complaint", [torch.OutOfMemoryError("no room"), NO_ROOM_ON_THE_PROCESSOR])
+def test_out_of_memory_halves_the_batch_and_goes_on(complaint: Exception) -> None:
+    model = Doubler(5, complaint)
     assert gathered(list(extract(Numbers(), ROWS, [model], batch_size=16, workers=0))) == {
         row: 2.0 * row for row in range(ROWS)
     }
-    assert max(model.batches) == 4, "16, 8 fail; 4 fits and is kept"
+    assert max(model.batches) in (4, 5), "what does not fit is halved until it does, and no further"
+
+
+def test_other_failures_of_the_model_are_not_taken_for_a_lack_of_memory() -> None:
+    model = Doubler(5, RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    with pytest.raises(RuntimeError, match="shapes"):
+        list(extract(Numbers(), ROWS, [model], batch_size=16, workers=0))
+    assert model.batches == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_each_thread_of_the_processor_takes_a_part_of_the_batch(threads: int) -> None:
+    usual = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        model = Doubler()
+        shards = list(extract(Numbers(), 48, [model], batch_size=24, workers=0))
+        assert gathered(shards) == {row: 2.0 * row for row in range(48)}
+        assert model.batches == [24 // threads] * 2 * threads
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(usual)
 
 
 def test_out_of_memory_with_a_single_image_is_an_error() -> None:
