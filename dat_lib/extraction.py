@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.datasets.images import ImageDataset, UnreadableImage
+from dat_lib.datasets.images import ImageDataset, UnreadableImage, sample_name
 from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
@@ -185,9 +185,17 @@ class _Images:
 
     def __getitem__(self, row: int) -> tuple[int, torch.Tensor | UnreadableImage]:
         try:
-            return row, self.preprocess(self.dataset.open_image(row))
+            image = self.dataset.open_image(row)
         except UnreadableImage as problem:
             return row, problem
+        try:
+            return row, self.preprocess(image)
+        except (ValueError, OSError, ArithmeticError, RuntimeError) as error:
+            # A library's preprocessing refuses an odd image in its own ways. A lack of memory is no image's fault.
+            if _out_of_memory(error):
+                raise
+            why = f"the model's preprocessing fails: {error or type(error).__name__}"
+            return row, UnreadableImage(sample_name(self.dataset, row), why)
 
 
 def _collate(items: list[tuple[int, torch.Tensor | UnreadableImage]]) -> _Batch:

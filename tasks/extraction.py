@@ -6,23 +6,27 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from dat_lib.datasets.images import ImageDataset, UnreadableImage
+from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.images import ImageDataset, UnreadableImage, sample_name
 from dat_lib.datasets.source import DataError
-from dat_lib.extraction import SHARD_ROWS, extract, shard_numbers
+from dat_lib.extraction import SHARD_ROWS, Shard, extract, shard_numbers
 from tasks.columns import vector_column
 from tasks.devices import chosen_devices
 from tasks.step import ShardedOutput, Work
 from tasks.weights import check_facts, open_backbone
 
-_NAMED = 10
+_NAMED = 100
+_FEW = 3
 
 
 def compute(work: Work) -> ShardedOutput:
     """Yield one row an image that could be read; more unreadable ones than the tolerance fail the cell, and name them.
 
-    A shard with unreadable images is kept only within the tolerance, so that it is read again once they are mended.
+    Files that are not there are looked for before the model is opened. A shard with unreadable images is kept only
+    within the tolerance, so that it is read again once they are mended.
     """
     summary: dict[str, Any] = {}
     return ShardedOutput(_shards(work, summary), summary)
@@ -33,6 +37,9 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
     files = work.inputs["files"]
     loader = importlib.import_module(params["dataset"]["loader"])
     dataset: ImageDataset = loader.open_dataset(resources["root"], **params["dataset"]["settings"])
+    tolerance = params["tolerance"]
+    if missing := _missing(dataset, tolerance):
+        raise DataError(_complaint(missing, 0, tolerance))
     devices = chosen_devices(resources["device"])
     backbones = [open_backbone(params["backbone"], resources["weights"], device) for device in devices]
     check_facts(backbones[0], work.inputs["weights"])
@@ -46,7 +53,6 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         done += images
         work.progress(done, total)
 
-    tolerance = params["tolerance"]
     lost = sum(min(SHARD_ROWS, total - n * SHARD_ROWS) - rows for n, rows in work.kept.items())
     unreadable: list[UnreadableImage] = []
     for shard in extract(
@@ -60,6 +66,7 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         progress=progress,
     ):
         unreadable += shard.unreadable
+        _check_numbers(shard, files)
         if lost + len(unreadable) <= tolerance or not shard.unreadable:
             ids = files.column("sample_id").take(pa.array(shard.rows))
             yield shard.number, pa.table({"sample_id": ids, "embedding": vector_column(shard.vectors)})
@@ -74,7 +81,36 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         images_per_second=round((total - resumed) / seconds, 2) if seconds else None,
         shards=len(shard_numbers(total, SHARD_ROWS)),
         unreadable=[str(problem) for problem in unreadable],
+        **_gpu_memory(devices),
     )
+
+
+def _missing(dataset: ImageDataset, tolerance: int) -> list[UnreadableImage]:
+    """Return the samples whose files are not there, if they are more than are tolerated."""
+    if not isinstance(dataset, ImageFiles):
+        return []
+    absent = dataset.missing_files()
+    rows = np.flatnonzero(np.isin(dataset.samples().files, absent))
+    why = f"there is no such file in {dataset.root}"
+    return [UnreadableImage(sample_name(dataset, row), why) for row in rows.tolist()] if len(rows) > tolerance else []
+
+
+def _check_numbers(shard: Shard, files: pa.Table) -> None:
+    """Refuse vectors that no method can use, before they are kept."""
+    wrong = shard.rows[~np.isfinite(shard.vectors).all(axis=1) | ~shard.vectors.any(axis=1)]
+    if len(wrong):
+        names = files.column("sample_id").take(pa.array(wrong[:_FEW])).to_pylist()
+        raise ValueError(
+            f"the model gives {len(wrong)} vectors that are zero or not finite, such as those of {', '.join(names)}; "
+            'where its precision is below "float32", set that'
+        )
+
+
+def _gpu_memory(devices: list[str]) -> dict[str, float]:
+    import torch
+
+    peaks = [torch.cuda.max_memory_allocated(device) for device in devices if device.startswith("cuda")]
+    return {"peak_gpu_memory_mb": round(max(peaks) / 2**20, 1)} if peaks else {}
 
 
 def _complaint(unreadable: list[UnreadableImage], lost: int, tolerance: int) -> str:

@@ -51,6 +51,12 @@ class ImageDataset(Protocol):
         ...
 
 
+def sample_name(dataset: ImageDataset, row: int) -> str:
+    """Return what a person finds an image by: its file, or its id where it is drawn."""
+    samples = dataset.samples()
+    return str(samples.files[row] or samples.sample_ids[row])
+
+
 def overlap(samples: ImageSamples, reference_split: str) -> BoolArray:
     """Return [P] whether a test sample is also in the reference split, by its id or by its file.
 

@@ -13,6 +13,9 @@ from dat_lib.extraction import Shard, extract, shard_numbers
 
 ROWS = 50
 BROKEN = (7, 23)
+NO_ROOM_ON_THE_PROCESSOR = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"
+)
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,55 @@ def test_unreadable_images_are_named_and_have_no_vector() -> None:
     ]
 
 
+class Refusing(Doubler):
+    """A model whose preprocessing takes no image above 40."""
+
+    def __init__(self, complaint: Exception) -> None:
+        super().__init__()
+        self.preprocess = Picky(complaint)  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Picky:
+    complaint: Exception
+
+    def __call__(self, image) -> torch.Tensor:
+        if image > 40:
+            raise self.complaint
+        return as_tensor(image)
+
+
+class NamedNumbers(Numbers):
+    def samples(self) -> ImageSamples:
+        names = np.array([f"{row}.png" if row % 2 else "" for row in range(ROWS)])
+        zeros = np.zeros(ROWS, np.int64)
+        return ImageSamples(
+            np.array([f"id-{row}" for row in range(ROWS)]), np.repeat("test", ROWS), zeros, zeros, names
+        )
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    "complaint", [ValueError("odd"), OSError("odd"), RuntimeError("odd"), ZeroDivisionError("odd")]
+)
+def test_an_image_that_the_preprocessing_refuses_is_named_and_has_no_vector(complaint: Exception, workers: int) -> None:
+    shards = list(extract(NamedNumbers(), ROWS, [Refusing(complaint)], batch_size=8, workers=workers, shard_rows=16))
+    assert set(gathered(shards)) == set(range(41))
+    problems = [problem for shard in shards for problem in shard.unreadable]
+    assert [problem.file for problem in problems] == [f"{r}.png" if r % 2 else f"id-{r}" for r in range(41, ROWS)]
+    assert {problem.why for problem in problems} == {"the model's preprocessing fails: odd"}
+
+
+@pytest.mark.parametrize("complaint", [TypeError("a fault of ours"), NO_ROOM_ON_THE_PROCESSOR])
+def test_a_fault_of_ours_or_a_lack_of_memory_is_no_fault_of_an_image(complaint: Exception) -> None:
+    with pytest.raises(type(complaint)):
+        list(extract(NamedNumbers(), ROWS, [Refusing(complaint)], workers=0))
+
+
 def test_a_shard_without_a_single_readable_image_is_empty() -> None:
     (shard,) = extract(Numbers((0, 1, 2)), 3, [Doubler()], workers=0)
     assert shard.vectors.shape == (0, 4)
     assert len(shard.unreadable) == 3
-
-
-NO_ROOM_ON_THE_PROCESSOR = RuntimeError(
-    "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"
-)
 
 
 @pytest.mark.parametrize("complaint", [torch.OutOfMemoryError("no room"), NO_ROOM_ON_THE_PROCESSOR])

@@ -143,21 +143,98 @@ def test_an_image_that_changed_is_embedded_again(dat, home, blobs) -> None:
 
 
 def test_unreadable_images_fail_the_cell_by_name_unless_they_are_tolerated(dat, home, blobs, tmp_path) -> None:
-    (blobs / "5.png").unlink()
+    (blobs / "5.png").write_bytes(b"no image at all")
     (blobs / "40.png").write_bytes(b"")
     (blobs / "50.png").write_bytes((blobs / "50.png").read_bytes()[:200])
     ran = dat("run", *REQUEST, "--backbone", "tiny")
     assert ran.code == 1
     assert "3 images cannot be read, 0 are tolerated" in ran.err
-    for name, why in (("5.png", "no such file"), ("40.png", "empty"), ("50.png", "")):
+    for name, why in (("5.png", "not an image"), ("40.png", "empty"), ("50.png", "")):
         assert name in ran.err
         assert why in ran.err
-    spec = tmp_path / "specs/datasets/blobs.toml"
-    spec.write_text(spec.read_text() + "tolerance = 3\n")
+    tolerate(tmp_path, 3)
     ran = dat("run", *REQUEST, "--backbone", "tiny")
     assert ran.code == 0, ran.err
     assert "samples left out because their images could not be read: 2 of test, 1 of train" in ran.out
     assert json.loads(dat("sql", "SELECT samples FROM results", "--format", "json").out) == [{"samples": 28}]
+
+
+def test_missing_files_are_all_named_before_the_model_is_opened(dat, home, blobs, tmp_path, monkeypatch) -> None:
+    missing = [f"{row}.png" for row in range(3, ROWS, 4)]
+    for name in missing:
+        (blobs / name).unlink()
+    tolerate(tmp_path, len(missing) - 1)
+    opened = []
+    monkeypatch.setattr("tasks.extraction.open_backbone", lambda *_: opened.append(1))
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 1
+    assert f"{len(missing)} images cannot be read, {len(missing) - 1} are tolerated" in ran.err
+    assert [line.split(":")[0].strip() for line in ran.err.splitlines() if "no such file" in line] == missing
+    assert not opened
+    monkeypatch.undo()
+
+
+def test_as_many_missing_files_as_are_tolerated_are_left_out_and_said_so(dat, home, blobs, tmp_path) -> None:
+    (blobs / "3.png").unlink()
+    (blobs / "33.png").unlink()
+    tolerate(tmp_path, 2)
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 0, ran.err
+    assert "could not be read: 1 of test, 1 of train" in ran.out
+    assert set(vectors(home)) == {f"{row}.png" for row in range(ROWS)} - {"3.png", "33.png"}
+
+
+def test_an_image_that_the_models_preprocessing_refuses_counts_as_unreadable(
+    dat, home, blobs, tmp_path, monkeypatch
+) -> None:
+    from dat_lib.backbones.transformers_models import TransformersPreprocess
+
+    Image.new("RGB", (70, 30)).save(blobs / "7.png")
+    usual = TransformersPreprocess.__call__
+
+    def refusing(self, image):
+        if image.width == 70:
+            raise ValueError("too wide for this model")
+        return usual(self, image)
+
+    monkeypatch.setattr(TransformersPreprocess, "__call__", refusing)
+    monkeypatch.setenv("DAT_WORKERS", "0")
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 1
+    assert "1 images cannot be read, 0 are tolerated" in ran.err
+    assert "7.png: the model's preprocessing fails: too wide for this model" in ran.err
+    tolerate(tmp_path, 1)
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 0, ran.err
+    assert "7.png" not in vectors(home)
+
+
+def test_a_model_that_gives_no_numbers_is_refused(dat, home, blobs, monkeypatch) -> None:
+    from dat_lib.backbones.dual_encoder import DualEncoder
+
+    monkeypatch.setattr(DualEncoder, "encode_images", lambda self, batch: batch.new_full((len(batch), 8), float("nan")))
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 1
+    assert f"the model gives {ROWS} vectors that are zero or not finite, such as those of 0.png, 1.png" in ran.err
+
+
+def test_test_images_among_the_references_are_reported_where_the_numbers_are(dat, home, blobs) -> None:
+    table = blobs / "samples.csv"
+    table.write_text(table.read_text() + "58.png,round,1,train\n59.png,square,1,train\n57.png,square,0,val\n")
+    few = ("--set", "n=4", "--set", "k=2")
+    request = ("--dataset", "blobs", "--backbone", "tiny", "--method", "nearest_class_mean", *few)
+    ran = dat("run", *request)
+    assert ran.code == 0, ran.err
+    assert "2 test samples are among the images it may learn from" in ran.out
+    asked = "SELECT summary -> 'test_samples_also_in' AS found FROM artifacts WHERE step = 'samples'"
+    (row,) = json.loads(dat("sql", asked, "--format", "json").out)
+    assert row["found"] == {"train": 2, "val": 1}
+
+
+def tolerate(folder: Path, images: int) -> None:
+    spec = folder / "specs/datasets/blobs.toml"
+    lines = [line for line in spec.read_text().splitlines() if not line.startswith("tolerance")]
+    spec.write_text("\n".join([*lines, f"tolerance = {images}", ""]))
 
 
 def test_a_dataset_that_is_not_there_says_what_is_expected(dat, home, blobs, tmp_path) -> None:
