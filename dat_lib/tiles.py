@@ -77,7 +77,7 @@ class Tile:
         ranks = [*(k - 1 for k in ks), *ks]
         space = scratch[: (n + 1) * count * width].view(n + 1, -1)
         statistics = order_statistics(values.view(n, -1), ranks, space).view(-1, count, width)
-        self._kth, following = statistics.split(len(ks))
+        self._kth, following = torch.split(statistics, len(ks))
         squared = self._kth + squares
         self._rounding = ROUNDING * torch.finfo(values.dtype).eps * (1 + 2 * squares.sqrt())
         clear = (following - self._kth > 2 * self._rounding.to(following.dtype)).logical_and_(

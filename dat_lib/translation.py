@@ -175,4 +175,4 @@ def _reversed(array: FloatArray) -> torch.Tensor:
     """Queries last, attributes first: the order in which sums over attributes run at memory speed."""
     import torch
 
-    return torch.from_numpy(array.T).to(torch.float64, memory_format=torch.contiguous_format)
+    return torch.from_numpy(np.array(array.T, dtype=np.float64, order="C"))

@@ -11,6 +11,7 @@ import importlib.util
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from data_catalog.errors import UserError
 
@@ -123,9 +124,14 @@ def _read_module(name: str, path: Path) -> _Module:
     )
 
 
+# In Python 3.11 two threads that parse at the same time fail with a SystemError.
+_PARSING = Lock()
+
+
 def _parse(path: Path) -> ast.Module:
     try:
-        return ast.parse(path.read_bytes(), filename=str(path))
+        with _PARSING:
+            return ast.parse(path.read_bytes(), filename=str(path))
     except SyntaxError as error:
         raise UserError(f"is not valid Python: {error.msg}", where=f"{path}, line {error.lineno}") from error
 

@@ -34,6 +34,7 @@ VIEWS = (
     "lineage",
     "runs",
     "decisions",
+    "drift",
     "costs",
     "results",
     "group_accuracy",

@@ -1,175 +1,198 @@
-"""The benchmark: brings a set of cells up to date, computing only what is stale."""
+"""The benchmark as Prefect flows: plan, run what is stale, aggregate, report.
 
-import time
-import traceback
-import warnings
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
+The plan is made first, in this process, from the catalog; only what is stale becomes task runs, one for each stage and
+(dataset, backbone). To import this is to import Prefect: `flows.prefect_settings` must have had its say before.
+"""
 
-from dat_lib.datasets.downloading import DOWNLOADABLE, download
-from dat_lib.datasets.locating import DatasetNotFoundError
-from data_catalog.cell import Cell
-from data_catalog.code_version import CodeVersions
-from data_catalog.errors import DamagedError, StoreError, UserError
-from data_catalog.index import update_index
-from data_catalog.manifest import Manifest
-from data_catalog.planner import Decision, Planner, in_order
-from data_catalog.runs import RunRecord, recorded_run
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from prefect import Flow, flow
+from prefect.states import Failed
+
+from data_catalog.home import Home
 from data_catalog.store import Store
-from tasks.bridge import Bridge
+from flows.prefect_artifacts import publish_drift, publish_leaderboard, publish_plan
+from flows.request import Request, resolve
+from flows.running import BenchmarkResult, Run, counts, run_benchmark
+from flows.stages import Placement, settle_stage
+from tasks.batches import stage_of
+from tasks.watching import Watcher
 
-_FAILED = ("failed", "blocked")
-
-
-@dataclass(frozen=True)
-class CellOutcome:
-    """What came of one cell: computed, adopted, up to date, reproduced, drifted, failed or blocked."""
-
-    cell: Cell
-    outcome: str
-    reason: str
-    seconds: float = 0.0
-    error: str = ""
+_NAMED = 10
 
 
-@dataclass(frozen=True)
-class BenchmarkResult:
-    """A finished run."""
+class Session:
+    """What flows of this process share beside their parameters, which must be plain and small."""
 
-    run_id: str
-    outcomes: list[CellOutcome]
-
-    @property
-    def failed(self) -> list[CellOutcome]:
-        """Cells that failed, and those that could not run because an input failed."""
-        return [outcome for outcome in self.outcomes if outcome.outcome in _FAILED]
+    def __init__(self, watcher: Watcher | None = None) -> None:
+        self.watcher = watcher
+        self.placement = Placement()
+        self.run: Run | None = None
+        self.result: BenchmarkResult | None = None
 
 
-def run_benchmark(
-    cells: Iterable[Cell],
-    store: Store,
-    *,
-    request: str,
-    command: str = "run",
-    force: bool = False,
-    on_outcome: Callable[[CellOutcome], None] = lambda outcome: None,
-    on_start: Callable[[Cell], None] = lambda cell: None,
-    on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None,
-) -> BenchmarkResult:
-    """Bring every cell up to date, inputs first. A cell that fails stops only what needs it.
+_session = Session()
 
-    Each artifact is committed as it is finished, so a run may be stopped at any moment and goes on where it was.
-    """
-    # Kept in the result's notes and shown with its number.
-    warnings.filterwarnings("ignore", message=".*too few references and can never win")
+
+@contextmanager
+def watched_by(watcher: Watcher) -> Iterator[Session]:
+    """Have `watcher` told what the next flow of this process does; the session then holds the result."""
+    global _session
+    _session = Session(watcher)
     try:
-        with recorded_run(store.home, command, request=request, force=force) as record:
-            run = _Run(store, record, force, on_start, on_outcome, on_progress)
-            for cell in in_order(cells):
-                run.settle(cell)
-            record.end("failed" if any(outcome.outcome in _FAILED for outcome in run.outcomes.values()) else "done")
+        yield _session
     finally:
-        # The index is derived: where it cannot be written, readers answer from the manifests.
-        with suppress(StoreError):
-            update_index(store.home)
-    return BenchmarkResult(record.run_id, list(run.outcomes.values()))
+        _session = Session()
 
 
-@dataclass
-class _Run:
-    store: Store
-    record: RunRecord
-    force: bool
-    on_start: Callable[[Cell], None]
-    on_outcome: Callable[[CellOutcome], None]
-    on_progress: Callable[[Cell, int, int], None]
-    outcomes: dict[str, CellOutcome] = field(default_factory=dict)
-    cells: dict[str, Cell] = field(default_factory=dict)
-    manifests: dict[str, Manifest] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        code = CodeVersions()
-        self.planner = Planner(self.store, code, forced=lambda cell: self.force)
-        self.bridge = Bridge(self.store, code, self.record.run_id, self.on_progress)
-
-    def settle(self, cell: Cell) -> None:
-        """Decide about a cell whose inputs are settled, compute it if need be, and note what came of it."""
-        self.cells[cell.name] = cell
-        failed = [role for role, name in cell.parents.items() if name not in self.manifests]
-        if failed:
-            self._note(Decision(cell, "run", f"input: {', '.join(failed)}"), "blocked", error="an input failed")
-            return
-        decision = self.planner.decide(cell, self._parents(cell))
-        if decision.action == "up to date" and decision.manifest is not None:
-            self.manifests[cell.name] = decision.manifest
-            self._note(decision, "up to date")
-            return
-        self.on_start(cell)
-        started = time.perf_counter()
-        try:
-            manifest, outcome = self._compute(decision)
-        except StoreError:
-            raise
-        except Exception as error:
-            self._note(decision, "failed", time.perf_counter() - started, _explain(error))
-            return
-        self.manifests[cell.name] = manifest
-        self._note(decision, outcome, time.perf_counter() - started)
-
-    def _compute(self, decision: Decision) -> tuple[Manifest, str]:
-        """Compute a cell, after healing each damaged input and fetching a dataset that is not there."""
-        for _ in decision.cell.parents:
-            try:
-                return self.bridge.compute(decision, self._parents(decision.cell))
-            except DamagedError as damage:
-                self._heal(decision.cell, damage)
-        try:
-            return self.bridge.compute(decision, self._parents(decision.cell))
-        except DatasetNotFoundError as absent:
-            self._fetch(decision.cell, absent)
-            return self.bridge.compute(decision, self._parents(decision.cell))
-
-    def _fetch(self, cell: Cell, absent: DatasetNotFoundError) -> None:
-        """Download a public dataset that is not there; others are the user's to bring."""
-        kind = str(cell.params["loader"]).rpartition(".")[2]
-        if kind not in DOWNLOADABLE:
-            raise absent
-        download(kind, cell.resources["root"], progress=lambda done, total: self.on_progress(cell, done, total or done))
-
-    def _heal(self, cell: Cell, damage: DamagedError) -> None:
-        """Set a damaged input aside and compute it again, so that the cell can go on."""
-        for name in cell.parents.values():
-            manifest = self.manifests[name]
-            if (manifest.step, manifest.key) == (damage.step, damage.key):
-                for file in manifest.files:
-                    self.store.set_aside(damage.step, damage.key, file)
-                self.settle(self.cells[name])
-                if self.manifests[name].content != manifest.content:
-                    raise UserError(f"{name} came out differently when it was healed", remedy="run again") from damage
-
-    def _parents(self, cell: Cell) -> dict[str, Manifest]:
-        return {role: self.manifests[name] for role, name in cell.parents.items()}
-
-    def _note(self, decision: Decision, outcome: str, seconds: float = 0.0, error: str = "") -> None:
-        cell = decision.cell
-        self.record.decision(
-            step=cell.step,
-            cell=cell.name,
-            address=dict(cell.address),
-            action=decision.action,
-            reason=decision.reason,
-            key=None if outcome in _FAILED else decision.key,
-            outcome=outcome,
-            seconds=round(seconds, 6),
-            error=error or None,
-        )
-        self.outcomes[cell.name] = CellOutcome(cell, outcome, decision.reason, seconds, error)
-        self.on_outcome(self.outcomes[cell.name])
+@flow(name="embedding")
+def embedding(run_id: str, batches: list[str]) -> None:
+    """List samples, read weights, embed images and prompts."""
+    _settle_stage("embedding")
 
 
-def _explain(error: Exception) -> str:
-    """Return a person's mistake as its message, and a fault of ours with the place it happened."""
-    if isinstance(error, (UserError, ValueError)):
-        return str(error)
-    return "".join(traceback.format_exception(error)).strip()
+@flow(name="references and attributes")
+def references(run_id: str, batches: list[str]) -> None:
+    """Infer attributes and herd references."""
+    _settle_stage("references")
+
+
+@flow(name="scoring")
+def scoring(run_id: str, batches: list[str]) -> None:
+    """Predict with every method, as its settings for the dataset say."""
+    _settle_stage("scoring")
+
+
+@flow(name="ablations")
+def ablations(run_id: str, batches: list[str]) -> None:
+    """Predict with other settings."""
+    _settle_stage("ablations")
+
+
+@flow(name="aggregation")
+def aggregation(run_id: str, batches: list[str]) -> None:
+    """Measure accuracy a group, the worst group and intervals."""
+    _settle_stage("aggregation")
+
+
+@flow(name="report")
+def report(run_id: str) -> None:
+    """Publish the leaderboard, and what has drifted, as artifacts."""
+    result = _session.result
+    assert result is not None
+    publish_leaderboard(Home.from_environment(), result)
+    publish_drift(result)
+
+
+FLOW_OF_STAGE: dict[str, Flow[..., None]] = {
+    "embedding": embedding,
+    "references": references,
+    "scoring": scoring,
+    "ablations": ablations,
+    "aggregation": aggregation,
+}
+
+
+@flow(name="benchmark", flow_run_name="benchmark {suite}")
+def benchmark(
+    suite: str | None = None,
+    datasets: list[str] | None = None,
+    backbones: list[str] | None = None,
+    methods: list[str] | None = None,
+    settings: list[str] | None = None,
+    force: bool = False,
+    runner: Literal["threads", "dask"] = "threads",
+    workers: int = 1,
+    dask_address: str | None = None,
+    gpu_slots: int = 1,
+    embed_with: str | None = None,
+) -> Any:
+    """Bring a suite, or the cells of some datasets, backbones and methods, up to date in `DAT_HOME`.
+
+    Args:
+        suite: Name of a suite; the lists narrow it, or take its place.
+        datasets: Names of datasets.
+        backbones: Names of backbones.
+        methods: Names of methods.
+        settings: Settings of methods, as `name=value`.
+        force: Compute everything again and compare with what is stored.
+        runner: Where batches run: in threads of this process, or on a Dask cluster.
+        workers: How many batches run at the same time.
+        dask_address: A Dask scheduler; without one a cluster of `workers` processes is started for the run.
+        gpu_slots: How many cells may use one GPU at the same time.
+        embed_with: A deployment of the flow `embed-only`, such as `embed-only/gpu`, that embeds first, on workers
+            that have GPUs. All share `DAT_HOME`.
+    """
+    request = Request(suite, datasets or (), backbones or (), methods or (), settings or ())
+    if embed_with is not None:
+        _embed_elsewhere(embed_with, request)
+    return _run(request, Placement(runner, workers, dask_address), force=force, gpu_slots=gpu_slots)
+
+
+@flow(name="embed-only", flow_run_name="embed {suite}")
+def embed_only(
+    suite: str | None = None,
+    datasets: list[str] | None = None,
+    backbones: list[str] | None = None,
+    methods: list[str] | None = None,
+    settings: list[str] | None = None,
+    gpu_slots: int = 1,
+) -> Any:
+    """Embed what a suite, or some datasets and backbones, need, and score nothing. Parameters as for `benchmark`."""
+    request = Request(suite, datasets or (), backbones or (), methods or (), settings or ())
+    return _run(request, Placement(), gpu_slots=gpu_slots, only="embedding")
+
+
+def _run(
+    request: Request, placement: Placement, *, force: bool = False, gpu_slots: int = 1, only: str | None = None
+) -> Any:
+    """Plan and run. What is returned says how many cells came out how, or is the state of a flow that failed."""
+    home, session = Home.from_environment(), _session
+    requested = resolve(request, home)
+    session.placement = placement
+
+    def in_stages(run: Run) -> None:
+        session.run = run
+        publish_plan(run)
+        with placement.task_runner() as task_runner:
+            for stage, waves in run.stages().items():
+                titles = [batch.title for wave in waves for batch in wave]
+                FLOW_OF_STAGE[stage].with_options(task_runner=task_runner)(run.order.run_id, titles)
+
+    result = run_benchmark(
+        [cell for cell in requested.cells if only in (None, stage_of(cell))],
+        Store(home),
+        request=requested.words,
+        force=force,
+        gpu_slots=gpu_slots,
+        execute=in_stages,
+        watcher=session.watcher,
+    )
+    session.result = result
+    report(result.run_id)
+    if result.failed:
+        names = ", ".join(outcome.cell.name for outcome in result.failed[:_NAMED])
+        return Failed(message=f"{len(result.failed)} cells failed: {names}")
+    return {"run_id": result.run_id, **counts(result.outcomes)}
+
+
+def _settle_stage(stage: str) -> None:
+    run = _session.run
+    assert run is not None
+    settle_stage(run, stage, _session.placement)
+
+
+def _embed_elsewhere(deployment: str, request: Request) -> None:
+    """Have a deployment embed, and wait for it. What it could not embed, this run tries itself and reports."""
+    from prefect.deployments import run_deployment
+
+    parameters = {
+        "suite": request.suite,
+        "datasets": list(request.datasets),
+        "backbones": list(request.backbones),
+        "methods": list(request.methods),
+        "settings": list(request.settings),
+    }
+    run_deployment(deployment, parameters=parameters)

@@ -16,7 +16,8 @@ CREATE TABLE store.runs (
 CREATE TABLE store.decisions (
     run_id VARCHAR, position INTEGER, decided TIMESTAMPTZ, step VARCHAR, cell VARCHAR,
     dataset VARCHAR, backbone VARCHAR, method VARCHAR, variant VARCHAR, seed INTEGER,
-    action VARCHAR, reason VARCHAR, key VARCHAR, outcome VARCHAR, seconds DOUBLE, error VARCHAR
+    action VARCHAR, reason VARCHAR, key VARCHAR, outcome VARCHAR, seconds DOUBLE, error VARCHAR,
+    difference DOUBLE, wg_change DOUBLE, avg_change DOUBLE
 );
 -- The artifact that each cell stands for now. Cells that come out the same, such as a swept setting that equals the
 -- default, share one artifact.

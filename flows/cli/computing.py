@@ -1,30 +1,22 @@
 """`dat run` and `dat plan`."""
 
 from collections import Counter
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from data_catalog.cell import Cell
 from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
 from data_catalog.store import Store
 from flows.cli.leaderboard import print_leaderboard
+from flows.cli.live import LiveSteps
 from flows.cli.output import AsJson, console, errors, note, print_json, print_table
+from flows.request import Request, Requested, resolve
 
 if TYPE_CHECKING:
-    from flows.benchmark import CellOutcome
+    from flows.running import BenchmarkResult
 
 Suite = Annotated[str | None, typer.Argument(help="Name of a suite (`dat ls suites`).", show_default=False)]
 Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; may be repeated.")]
@@ -35,11 +27,12 @@ Overrides = Annotated[list[str] | None, typer.Option("--set", help="A setting, a
 _SHOWN = 40
 
 
-class _Rate(ProgressColumn):
-    """How many a second, where that is known."""
+class Runner(StrEnum):
+    """Where the work is done."""
 
-    def render(self, task: Task) -> str:
-        return f"{task.speed:.0f}/s" if task.speed else ""
+    threads = "threads"
+    dask = "dask"
+    inline = "inline"
 
 
 def run(
@@ -49,58 +42,70 @@ def run(
     method: Methods = None,
     overrides: Overrides = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again and compare with what is stored.")] = False,
+    runner: Annotated[
+        Runner,
+        typer.Option(
+            envvar="DAT_RUNNER",
+            help="Prefect with threads of this process, Prefect with Dask, or one cell after another without Prefect.",
+        ),
+    ] = Runner.threads,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Batches (dataset x backbone) that run at the same time; with Dask, processes.")
+    ] = 1,
+    dask_address: Annotated[
+        str | None, typer.Option(help="A Dask scheduler, such as tcp://host:8786, instead of a cluster of our own.")
+    ] = None,
+    gpu_slots: Annotated[int, typer.Option(min=1, help="Cells that may use one GPU at the same time.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Compute what is stale, and nothing else.
 
     Interrupt it whenever you like: the same command goes on where it was. A cell that fails does not stop the others.
+    The work is run by Prefect: on the server that `PREFECT_API_URL` names, or on a temporary one. What is up to date,
+    the catalog decides.
 
     Examples:
 
         dat run demo
         dat run demo --method dat --set k=20
         dat run --dataset mine --backbone my-clip
+        dat run paper --runner dask --workers 4
     """
-    from flows.benchmark import run_benchmark
-
     home = Home.from_environment()
-    cells, request = _requested(home, suite, dataset, backbone, method, overrides)
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=errors,
-        disable=not errors.is_terminal,
-        transient=True,
-    )
-    with progress:
-        bar = progress.add_task("checking", total=len(cells))
-        inner = progress.add_task("", visible=False)
+    request = Request(suite, dataset or (), backbone or (), method or (), overrides or ())
+    requested = _requested(request, home)
+    with LiveSteps(requested.cells, quiet=as_json) as live:
+        stale = force or any(decision.action != "up to date" for decision in Planner(Store(home)).plan(requested.cells))
+        if runner is Runner.inline or not stale:
+            from flows.running import run_benchmark
 
-        def started(cell: Cell) -> None:
-            progress.update(bar, description=escape(cell.name))
+            result = run_benchmark(
+                requested.cells,
+                Store(home),
+                request=requested.words,
+                force=force,
+                gpu_slots=gpu_slots,
+                watcher=live,
+            )
+        else:
+            from flows.conducting import conduct
 
-        def advanced(cell: Cell, done: int, total: int) -> None:
-            progress.update(inner, description=escape(cell.name), completed=done, total=total, visible=done < total)
+            result = conduct(
+                request,
+                home,
+                live,
+                force=force,
+                runner=runner.value,
+                workers=workers,
+                dask_address=dask_address,
+                gpu_slots=gpu_slots,
+            )
+    _print_result(home, requested, result, as_json=as_json)
+    if result.failed:
+        raise typer.Exit(1)
 
-        def settled(outcome: "CellOutcome") -> None:
-            progress.advance(bar)
-            if outcome.outcome != "up to date" and not as_json:
-                progress.console.print(_outcome_line(outcome))
 
-        result = run_benchmark(
-            cells,
-            Store(home),
-            request=request,
-            force=force,
-            on_start=started,
-            on_outcome=settled,
-            on_progress=advanced,
-        )
-
+def _print_result(home: Home, requested: Requested, result: "BenchmarkResult", *, as_json: bool) -> None:
     counts = Counter(outcome.outcome for outcome in result.outcomes)
     if as_json:
         print_json(
@@ -108,18 +113,26 @@ def run(
                 "run_id": result.run_id,
                 "outcomes": counts,
                 "failed": [{"cell": o.cell.name, "outcome": o.outcome, "error": o.error} for o in result.failed],
+                "drifted": [{"cell": o.cell.name, **o.drift} for o in result.drifted],
             }
         )
-    else:
-        pairs = {(c.address.get("dataset"), c.address.get("backbone")) for c in cells if c.step == "metrics"}
-        print_leaderboard(home, pairs)
-        console.print(f"{result.run_id}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+        return
+    pairs = {(c.address.get("dataset"), c.address.get("backbone")) for c in requested.cells if c.step == "metrics"}
+    print_leaderboard(home, pairs)
+    console.print(f"{result.run_id}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    if result.drifted:
+        console.print("[bold yellow]drifted:[/] what was computed again differs from what is stored, which is kept")
+        columns = ("cell", "largest difference", "WG change", "Avg change")
+        names = ("difference", "wg_change", "avg_change")
+        print_table(columns, [(o.cell.name, *(_number(o.drift.get(name)) for name in names)) for o in result.drifted])
     if result.failed:
-        if not as_json:
-            errors.print(f"[bold red]{len(result.failed)} cells failed:[/]")
-            for outcome in result.failed:
-                errors.print(f"  {escape(outcome.cell.name)}: {escape(outcome.error)}")
-        raise typer.Exit(1)
+        errors.print(f"[bold red]{len(result.failed)} cells failed:[/]")
+        for outcome in result.failed:
+            errors.print(f"  {escape(outcome.cell.name)}: {escape(outcome.error)}")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
 
 
 def plan(
@@ -140,7 +153,7 @@ def plan(
         dat plan demo --check && echo "nothing to do"
     """
     home = Home.from_environment()
-    cells, _ = _requested(home, suite, dataset, backbone, method, overrides)
+    cells = _requested(Request(suite, dataset or (), backbone or (), method or (), overrides or ()), home).cells
     decisions = Planner(Store(home)).plan(cells)
     stale = [decision for decision in decisions if decision.action != "up to date"]
     if as_json:
@@ -158,25 +171,12 @@ def plan(
         raise typer.Exit(3)
 
 
-def _requested(
-    home: Home,
-    suite: str | None,
-    datasets: list[str] | None,
-    backbones: list[str] | None,
-    methods: list[str] | None,
-    overrides: list[str] | None,
-) -> tuple[list[Cell], str]:
-    """Return the cells a command line asks for, and the request in a few words."""
-    from data_catalog.specs.collection import Specs
-    from tasks.experiments import Selection, parse_overrides, select
-    from tasks.graph import Graph
-
-    specs = Specs.from_environment(home)
-    selection = Selection(suite, datasets or (), backbones or (), methods or (), parse_overrides(overrides or ()))
-    experiments, left_out = select(selection, specs)
-    for item in left_out:
-        note(f"left out on {item.dataset}: {item.method}, {item.why}")
-    return Graph(specs).cells(experiments), selection.describe()
+def _requested(request: Request, home: Home) -> Requested:
+    """Return the cells a command line asks for, after saying what is left out."""
+    requested = resolve(request, home)
+    for remark in requested.left_out:
+        note(remark)
+    return requested
 
 
 def _decision_record(decision: Decision) -> dict[str, object]:
@@ -188,9 +188,3 @@ def _decision_record(decision: Decision) -> dict[str, object]:
         "reason": decision.reason,
         "key": decision.key,
     }
-
-
-def _outcome_line(outcome: "CellOutcome") -> str:
-    colour = "red" if outcome.outcome in ("failed", "blocked") else "green"
-    reason = f"[dim]({escape(outcome.reason)})[/]" if outcome.reason else ""
-    return f"[{colour}]{outcome.outcome:>10}[/] {escape(outcome.cell.name)} {reason} [dim]{outcome.seconds:.2f} s[/]"

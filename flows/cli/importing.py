@@ -35,7 +35,7 @@ def embeddings(
         dat import embeddings exports/birds --dataset birds --backbone my-clip
         dat run --dataset birds --backbone my-clip
     """
-    from flows.benchmark import run_benchmark
+    from flows.running import run_benchmark
     from tasks.importing import import_embeddings
 
     home = Home.from_environment()

@@ -27,7 +27,7 @@ from data_catalog.reader import query
 from data_catalog.runs import recorded_run
 from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
-from flows.benchmark import BenchmarkResult, run_benchmark
+from flows.running import BenchmarkResult, run_benchmark
 from tasks.bridge import Bridge
 from tasks.experiments import Selection, select
 from tasks.graph import Graph
@@ -71,8 +71,9 @@ def settle(home: Home, cells: Iterable[Cell]) -> set[str]:
         if decision.action == "up to date" and decision.manifest is not None:
             settled[cell.name] = decision.manifest
         else:
-            settled[cell.name], outcome = bridge.compute(decision, parents)
-            fresh |= {cell.name} if outcome == "computed" else set()
+            made = bridge.compute(decision, parents)
+            settled[cell.name] = made.manifest
+            fresh |= {cell.name} if made.outcome == "computed" else set()
     return fresh
 
 

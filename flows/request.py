@@ -1,0 +1,41 @@
+"""What a person or a schedule asks for, and the cells that are meant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from data_catalog.cell import Cell
+from data_catalog.home import Home
+
+
+@dataclass(frozen=True)
+class Request:
+    """A suite, or datasets, backbones and methods in its place or to narrow it; settings as `name=value`."""
+
+    suite: str | None = None
+    datasets: Sequence[str] = ()
+    backbones: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    settings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Requested:
+    """The cells that a request means, the request in a few words, and what was left out and why."""
+
+    cells: list[Cell]
+    words: str
+    left_out: list[str]
+
+
+def resolve(request: Request, home: Home) -> Requested:
+    """Read the specs and write out the cells of a request; a `UserError` where it does not make sense."""
+    from data_catalog.specs.collection import Specs
+    from tasks.experiments import Selection, parse_overrides, select
+    from tasks.graph import Graph
+
+    specs = Specs.from_environment(home)
+    overrides = parse_overrides(request.settings)
+    selection = Selection(request.suite, request.datasets, request.backbones, request.methods, overrides)
+    experiments, left_out = select(selection, specs)
+    notes = [f"left out on {item.dataset}: {item.method}, {item.why}" for item in left_out]
+    return Requested(Graph(specs).cells(experiments), selection.describe(), notes)

@@ -1,0 +1,49 @@
+"""How far what a forced rerun has made is from what is stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from data_catalog.manifest import Manifest
+
+
+def drift_between(stored: pa.Table, fresh: pa.Table) -> float | None:
+    """Return the largest absolute difference of numbers in the same place, None where the tables do not correspond.
+
+    Tables correspond when they have the same columns and rows and agree in everything that is not a number.
+    """
+    if stored.schema != fresh.schema or stored.num_rows != fresh.num_rows:
+        return None
+    largest = 0.0
+    for name in stored.column_names:
+        before, after = (table.column(name).combine_chunks() for table in (stored, fresh))
+        if before.equals(after):
+            continue
+        numbers = _numbers(before), _numbers(after)
+        if numbers[0] is None or numbers[1] is None or len(numbers[0]) != len(numbers[1]):
+            return None
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(numbers[0] - numbers[1])
+        unlike = np.isnan(numbers[0]) != np.isnan(numbers[1])
+        largest = max(largest, float(np.nanmax(np.where(unlike, np.inf, difference), initial=0.0)))
+    return largest
+
+
+def metric_changes(stored: Manifest, summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return by how many points worst-group and average accuracy have changed, for results; else nothing."""
+    names = {"wg": "wg_change", "avg": "avg_change"}
+    if stored.step != "metrics":
+        return {}
+    return {change: summary[name] - stored.summary[name] for name, change in names.items()}
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[np.float64] | None:
+    """Return a column of numbers, or of lists of numbers, as one array; missing ones as NaN; None for anything else."""
+    while pa.types.is_list(array.type) or pa.types.is_fixed_size_list(array.type) or pa.types.is_large_list(array.type):
+        array = array.flatten()
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)):
+        return None
+    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
