@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
+
+from dat_lib.choices import Lid as Lid
 
 if TYPE_CHECKING:
     import torch
-
-Lid: TypeAlias = Literal["mle", "mom", "mom_all"]
 
 LARGEST_DIMENSION = 1e6
 """Cap of an estimate, which is infinite where all neighbours are equally far."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+from dat_lib.choices import Metric as Metric
 from dat_lib.products import COLUMNS
 
 if TYPE_CHECKING:
     import torch
-
-Metric: TypeAlias = Literal["euclidean", "cosine"]
-"""Cosine distance, 1 - cosine, is half the squared Euclidean distance of unit vectors."""
 
 CLOSE = 1e-4
 """Pairs with a squared distance below this share of their squared norms are measured directly."""

@@ -12,7 +12,7 @@ from dat_lib.arrays import FloatArray, as_vectors, normalise
 from dat_lib.density import Density, GroupDensity
 from dat_lib.dimension import Lid
 from dat_lib.distances import Metric
-from dat_lib.references import GroupReferences
+from dat_lib.reference_sets import GroupReferences
 
 
 class ReferenceDensity:

@@ -10,8 +10,9 @@ import math
 import operator
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
+from dat_lib.choices import Density as Density
 from dat_lib.dimension import Lid
 from dat_lib.distances import Metric
 from dat_lib.tiles import Pairs, Tile
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 SMALLEST_DISTANCE = 1e-12
 """Floor of the k-distance of a reference, which is 0 where more than k references coincide."""
-
-
-Density: TypeAlias = Literal["slof", "knn", "dao"]
 
 
 class OutlierFactor(Protocol):

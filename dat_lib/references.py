@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from dat_lib.arrays import NO_ATTRIBUTE, FloatArray, IdArray, IntArray, as_ids, as_indices, as_vectors, normalise
+from dat_lib.arrays import NO_ATTRIBUTE, IntArray, as_ids, as_indices, as_vectors, normalise
+from dat_lib.choices import Sampling as Sampling
+from dat_lib.choices import Shortage as Shortage
 from dat_lib.herding import herd
-
-Shortage: TypeAlias = Literal["drop", "use"]
-Sampling: TypeAlias = Literal["herding", "random"]
-
-
-@dataclass(frozen=True)
-class DroppedGroup:
-    """A group with too few samples: its density is infinite, so it can never win."""
-
-    label: int
-    attribute: int
-    have: int
-    need: int
-
-    def __str__(self) -> str:
-        return f"({self.label}, {self.attribute}) has {self.have} of {self.need}"
-
-
-@dataclass(frozen=True)
-class GroupReferences:
-    """References of K x M groups, in order of (label, attribute) and, within a group, of selection."""
-
-    vectors: FloatArray
-    """[R, d] of unit length."""
-    labels: IntArray
-    """[R]"""
-    attributes: IntArray
-    """[R]"""
-    positions: IntArray
-    """[R] rows of the pool."""
-    ids: IdArray | None
-    """[R] sample ids, where the pool had them."""
-    n_classes: int
-    n_attributes: int
-    dropped: tuple[DroppedGroup, ...] = ()
-
-    @property
-    def groups(self) -> list[tuple[int, int]]:
-        """(label, attribute) of the groups that have references, in order."""
-        return sorted(set(zip(self.labels.tolist(), self.attributes.tolist(), strict=True)))
-
-    def rows(self, label: int, attribute: int) -> IntArray:
-        """Rows of one group's references."""
-        return np.flatnonzero((self.labels == label) & (self.attributes == attribute))
+from dat_lib.reference_sets import DroppedGroup as DroppedGroup
+from dat_lib.reference_sets import GroupReferences as GroupReferences
+from dat_lib.reference_sets import needed
 
 
 def select_references(
@@ -92,7 +53,7 @@ def select_references(
         attributes, "attributes", count=n_attributes, length=len(embeddings), allowed=(NO_ATTRIBUTE,)
     )
     ids = None if sample_ids is None else as_ids(sample_ids, "sample_ids", length=len(embeddings))
-    need = n if shortage == "drop" else min(n, k + 1)
+    need = needed(n, k, shortage)
     chosen: list[IntArray] = [np.empty(0, dtype=np.int64)]
     dropped = []
     for label in range(n_classes):

@@ -20,7 +20,8 @@ class Cell:
 
     `address` says what it is for a person (dataset, backbone, method, variant, seed) and stays the same when code or
     settings change; `params`, `facts`, the code of `modules` and the content of `parents` decide the result. What a
-    step needs but what cannot change its result (folders, batch sizes, devices) goes into `resources`.
+    step needs but what cannot change its result (folders, batch sizes, devices) goes into `resources`. `together` are
+    other cells of the plan, with the same modules, facts and parents, that the step can make in one go with this one.
     """
 
     step: str
@@ -30,6 +31,7 @@ class Cell:
     facts: Mapping[str, Any] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
+    together: tuple["Cell", ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def name(self) -> str:

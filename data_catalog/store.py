@@ -116,12 +116,13 @@ class Store:
         return pa.concat_tables(tables)
 
     @contextmanager
-    def computing(self, key: str) -> Iterator[Path]:
+    def computing(self, key: str, *, wait: float = -1) -> Iterator[Path]:
         """Hold a key's lock and give its staging folder, so that each key is computed by one process at a time.
 
-        The lock frees itself when the process dies. Shards that a failed or dead holder left belong to the next one.
+        After `wait` seconds (-1: never) `Timeout` is raised. The lock frees itself when the process dies. Shards that a
+        failed or dead holder left belong to the next one.
         """
-        with lock(self.home.locks / f"{key}.lock"):
+        with lock(self.home.locks / f"{key}.lock", wait=wait):
             folder = self.home.staging / key
             with _explained(self.home.root):
                 folder.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ def vector_column(vectors: npt.NDArray[np.float32]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
-def vectors_of(table: pa.Table) -> npt.NDArray[np.float32]:
-    """Return the column `embedding` as [N, d], without copying where it is one chunk."""
-    column = table.column("embedding").combine_chunks()
+def vectors_of(table: pa.Table, name: str = "embedding") -> npt.NDArray[np.float32]:
+    """Return a column of vectors as [N, d], without copying where it is one chunk."""
+    column = table.column(name).combine_chunks()
     flat: npt.NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False)
     return flat.reshape(-1, column.type.list_size)
 

@@ -25,7 +25,7 @@ class Experiment:
     @property
     def variant(self) -> str:
         """The overrides as text, empty for none."""
-        return ", ".join(f"{name}={_plain(value)}" for name, value in sorted(self.overrides.items()))
+        return spelled_out(self.overrides)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def method_for(experiment: Experiment, settings: Mapping[str, Any]) -> Method:
 
 def missing_text(method: Method, roles: Mapping[str, Any]) -> list[str]:
     """Return the roles of prompts that a method reads and a prompt set does not have."""
-    return [role for role in method.needs.text if text_role(role, roles) is None]
+    return [role for role in method.needs.in_full().text if text_role(role, roles) is None]
 
 
 def _of_suite(selection: Selection, specs: Specs) -> Iterator[Experiment]:
@@ -136,10 +136,17 @@ def _lacking(experiment: Experiment, specs: Specs) -> str:
 def _of_grid(grid: Grid, overrides: Mapping[str, Any]) -> Iterator[Experiment]:
     swept = {name: value if isinstance(value, list) else [value] for name, value in grid.set.items()}
     swept.update({name: [value] for name, value in overrides.items()})
+    seeds = [_seed(value) for value in swept.pop("seed", grid.seeds)]
     for dataset, backbone, method in product(grid.datasets, grid.backbones, grid.methods):
         for values in product(*swept.values()):
-            for seed in grid.seeds:
+            for seed in seeds:
                 yield Experiment(dataset, backbone, method, dict(zip(swept, values, strict=True)), seed)
+
+
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UserError(f"seed = {value!r} is no seed", remedy="give a whole number from 0 on, such as --set seed=1")
+    return value
 
 
 def known_methods() -> list[str]:
@@ -153,6 +160,11 @@ def known_methods() -> list[str]:
 def _known_method(name: str) -> None:
     if name not in known_methods():
         raise unknown("method", name, known_methods(), "dat ls methods")
+
+
+def spelled_out(settings: Mapping[str, Any]) -> str:
+    """Return settings as `parse_overrides` reads them, such as `k=20, terms=group`."""
+    return ", ".join(f"{name}={_plain(value)}" for name, value in sorted(settings.items()))
 
 
 def _plain(value: Any) -> str:

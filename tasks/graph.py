@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from dat_lib.methods.contract import text_role
+from dat_lib.methods.contract import DensityNeeds, Method, text_role
 from dat_lib.methods.registry import method_module
 from data_catalog.cell import Cell
 from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs
+from tasks.density_cells import DensityCells, in_one_go
 from tasks.experiments import Experiment, method_for, missing_text, parse_overrides
 from tasks.sources import Backbone, Dataset, Sources
 
@@ -37,7 +38,7 @@ class Graph:
         for experiment in experiments:
             for cell in self._cells_of(experiment):
                 found.setdefault(cell.name, cell)
-        return list(found.values())
+        return in_one_go(found.values())
 
     def cells_at(self, address: Mapping[str, Any]) -> list[Cell]:
         """Return the cells of one address, such as an artifact's, and all they need."""
@@ -45,19 +46,66 @@ class Graph:
             return list(self._sources.dataset_cells(self._dataset_of(address["dataset"])).values())
         if not address["dataset"]:
             return [self._sources.weights_cell(Backbone(address["backbone"], self._backbone(address["backbone"])))]
-        if not address["method"]:
-            return list(self._embedding_cells(address["dataset"], address["backbone"]).values())
         overrides = parse_overrides(filter(None, address["variant"].split(", ")))
+        if not address["method"]:
+            return self._cells_without_method(address["dataset"], address["backbone"], overrides, address["seed"])
         names = (address["dataset"], address["backbone"], address["method"])
         return self.cells([Experiment(*names, overrides, address["seed"])])
 
     def _cells_of(self, experiment: Experiment) -> list[Cell]:
         embeddings = self._embedding_cells(experiment.dataset, experiment.backbone)
         roles = ("samples", "image_embeddings", "text_embeddings", "weights")
-        predictions = self._predictions(
-            experiment, {role: embeddings[role].name for role in roles if role in embeddings}
+        method = self._method(experiment)
+        parents = {role: embeddings[role] for role in roles if role in embeddings}
+        densities: dict[str, Cell] = {}
+        if method.needs.densities is not None:
+            names = (experiment.dataset, experiment.backbone, experiment.method)
+            densities = self._density_cells(*names, method.needs.densities, experiment.seed)
+            parents |= {role: cell for role, cell in densities.items() if role != "herded"}
+        predictions = self._predictions(experiment, method, {role: cell.name for role, cell in parents.items()})
+        metrics = self._metrics(experiment, embeddings["samples"], predictions)
+        return [*embeddings.values(), *densities.values(), predictions, metrics]
+
+    def _cells_without_method(self, dataset: str, backbone: str, settings: Mapping[str, Any], seed: int) -> list[Cell]:
+        """Return the cells of embeddings, and of attributes, references and densities with these settings."""
+        found = dict(self._embedding_cells(dataset, backbone))
+        method = str(settings.get("prompts", ""))
+        settings = {name: value for name, value in settings.items() if name != "prompts"}
+        if "attribute" in self._text(self._dataset(dataset).prompts, method):
+            inferred = DensityNeeds(n=1, k=0, groups="inferred")
+            found["attributes"] = self._density_cells(dataset, backbone, method, inferred, seed)["attributes"]
+        if settings:
+            wanted = DensityNeeds(**{"k": 0, **settings})
+            found |= self._density_cells(dataset, backbone, method, wanted, seed)
+        return list(found.values())
+
+    def _density_cells(
+        self, dataset: str, backbone: str, method: str, wanted: DensityNeeds, seed: int
+    ) -> dict[str, Cell]:
+        spec = self._dataset(dataset)
+        prompts = self._prompts(spec.prompts)
+        own, common = self._text(spec.prompts, method).get("attribute"), self._text(spec.prompts, "").get("attribute")
+        cells = DensityCells(
+            self._embedding_cells(dataset, backbone),
+            {"dataset": dataset, "backbone": backbone},
+            spec.reference_split,
+            len(prompts.classes),
+            len(prompts.attributes),
         )
-        return [*embeddings.values(), predictions, self._metrics(experiment, embeddings["samples"], predictions)]
+        return cells.cells(wanted, seed, own, method if wanted.groups == "inferred" and own != common else "")
+
+    def _method(self, experiment: Experiment) -> Method:
+        """Return the method of an experiment; an error where the prompts do not serve it."""
+        method = method_for(experiment, self._settings(experiment.method, experiment.dataset))
+        prompts = self._dataset(experiment.dataset).prompts
+        lacking = missing_text(method, self._text(prompts, experiment.method))
+        if lacking:
+            raise UserError(
+                f"{experiment.method} needs prompts of the role {', '.join(lacking)}, which the set has not",
+                where=str(self._specs.path("prompts", prompts)),
+                remedy=f"add them under [prompts] or [prompts.{experiment.method}]",
+            )
+        return method
 
     def _make_embedding_cells(self, dataset: str, backbone: str) -> dict[str, Cell]:
         model = Backbone(backbone, self._backbone(backbone))
@@ -67,18 +115,10 @@ class Graph:
         spec = self._dataset(name)
         return Dataset(name, spec, self._prompts(spec.prompts))
 
-    def _predictions(self, experiment: Experiment, parents: dict[str, str]) -> Cell:
-        method = method_for(experiment, self._settings(experiment.method, experiment.dataset))
+    def _predictions(self, experiment: Experiment, method: Method, parents: dict[str, str]) -> Cell:
         dataset = self._dataset(experiment.dataset)
         prompts = self._prompts(dataset.prompts)
         roles = self._text(dataset.prompts, experiment.method)
-        lacking = missing_text(method, roles)
-        if lacking:
-            raise UserError(
-                f"{experiment.method} needs prompts of the role {', '.join(lacking)}, which the set has not",
-                where=str(self._specs.path("prompts", dataset.prompts)),
-                remedy=f"add them under [prompts] or [prompts.{experiment.method}]",
-            )
         used = {role for name in method.needs.text if (role := text_role(name, roles))}
         params = {
             "method": experiment.method,
@@ -90,7 +130,7 @@ class Graph:
         }
         if "weights" not in parents:
             params["logit_scale"] = self._backbone(experiment.backbone).logit_scale
-        if method.needs.pool:
+        if method.needs.in_full().pool:
             params["pool_split"] = dataset.reference_split if method.needs.pool_split == "reference" else "train"
         return Cell(
             step="predictions",

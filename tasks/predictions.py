@@ -1,15 +1,19 @@
 """Predictions of one method for the test samples. The method is given what it says it needs and nothing else."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dat_lib.methods.contract import Method, Prediction, Problem, run_method
+from dat_lib.arrays import IdArray
+from dat_lib.methods.contract import Densities, DensityNeeds, Method, Prediction, Problem, run_method
 from dat_lib.methods.registry import make_method
+from dat_lib.reference_sets import reference_notes
 from tasks.columns import integers, texts, vectors_of
+from tasks.embedded import embedded_samples
+from tasks.prompt_vectors import prompt_vectors
+from tasks.reference_table import references_of
 from tasks.step import Output, Work
 
 Array = npt.NDArray[Any]
@@ -19,7 +23,7 @@ def compute(work: Work) -> Output:
     """Return one row a test sample, with its true class and attribute beside the prediction."""
     params = work.params
     method = make_method(params["method"], params["settings"])
-    samples, left_out = _embedded_samples(work)
+    samples, left_out = embedded_samples(work)
     split = texts(samples, "split")
     test = split == "test"
     if not test.any():
@@ -37,25 +41,9 @@ def compute(work: Work) -> Output:
         }
     )
     ids = texts(samples, "sample_id")
-    shared = int(np.isin(ids[test], ids[pool]).sum()) if method.needs.pool else 0
+    shared = int(np.isin(ids[test], ids[pool]).sum()) if method.needs.in_full().pool else 0
     overlap = {"test_samples_in_pool": shared} if shared else {}
     return Output(table, {"notes": {**prediction.notes, **left_out, **overlap}})
-
-
-def _embedded_samples(work: Work) -> tuple[pa.Table, dict[str, Any]]:
-    """Return the samples that have an embedding, in the order of the embeddings, and a note on those that have none.
-
-    Embeddings may lack the few images that were unreadable and tolerated.
-    """
-    samples = work.inputs["samples"]
-    embedded = np.isin(texts(samples, "sample_id"), texts(work.inputs["image_embeddings"], "sample_id"))
-    kept = samples.filter(pa.array(embedded))
-    if not kept.column("sample_id").equals(work.inputs["image_embeddings"].column("sample_id")):
-        raise ValueError("the image embeddings are not those of the dataset's samples")
-    if embedded.all():
-        return kept, {}
-    splits, counts = np.unique(texts(samples, "split")[~embedded], return_counts=True)
-    return kept, {"samples_without_embedding": dict(zip(splits.tolist(), counts.tolist(), strict=True))}
 
 
 def _problem(work: Work, method: Method, samples: pa.Table, test: Array, pool: Array) -> Problem:
@@ -67,7 +55,7 @@ def _problem(work: Work, method: Method, samples: pa.Table, test: Array, pool: A
     return Problem(
         queries=images[test],
         query_ids=ids[test],
-        text=_text(params["text"], work.inputs["text_embeddings"]),
+        text=prompt_vectors(params["text"], work.inputs["text_embeddings"]),
         n_classes=params["n_classes"],
         n_attributes=params["n_attributes"],
         query_attributes=integers(samples, "attribute")[test] if needs.test_attributes else None,
@@ -75,10 +63,25 @@ def _problem(work: Work, method: Method, samples: pa.Table, test: Array, pool: A
         pool_ids=ids[pool] if needs.pool else None,
         pool_labels=integers(samples, "label")[pool] if needs.pool_labels else None,
         pool_attributes=integers(samples, "attribute")[pool] if needs.pool_attributes else None,
+        densities=_densities(work, needs.densities, ids[test], pool) if needs.densities is not None else None,
         logit_scale=_logit_scale(work),
         seed=params["seed"],
         device=work.resources.get("device", "cpu"),
     )
+
+
+def _densities(work: Work, wanted: DensityNeeds, query_ids: IdArray, pool: Array) -> Densities:
+    """Return the densities of the test samples, and what must be told of the references they are taken in."""
+    params, table, notes = work.params, work.inputs["densities"], dict[str, Any]()
+    if not np.array_equal(texts(table, "sample_id"), query_ids):
+        raise ValueError("the densities are not those of the test samples")
+    if "attributes" in work.inputs:
+        inferred = integers(work.inputs["attributes"], "attribute")[pool]
+        notes["inferred_pool_attributes"] = np.bincount(inferred, minlength=params["n_attributes"]).tolist()
+    references = references_of(work.inputs["references"], params).first(wanted.n, wanted.k, wanted.shortage)
+    # A copy, for the table's own memory cannot be written to, which torch minds.
+    log_density = vectors_of(table, "log_density").reshape(-1, params["n_classes"], params["n_attributes"]).copy()
+    return Densities(log_density, {**notes, **reference_notes(references, query_ids)})
 
 
 def _logit_scale(work: Work) -> float:
@@ -87,21 +90,6 @@ def _logit_scale(work: Work) -> float:
         return float(work.params["logit_scale"])
     facts = dict(zip(*work.inputs["weights"].to_pydict().values(), strict=True))
     return float(facts["logit_scale"])
-
-
-def _text(roles: Mapping[str, Any], table: pa.Table) -> dict[str, Array]:
-    """Return {role: [..., d]}: each prompt replaced by its vector, variants by the mean of their unit vectors."""
-    vectors = dict(zip(table.column("prompt").to_pylist(), vectors_of(table), strict=True))
-
-    def embed(text: Any) -> Array:
-        if isinstance(text, str):
-            return np.asarray(vectors[text])
-        if isinstance(text, Mapping):
-            units = [vectors[variant] / np.linalg.norm(vectors[variant]) for variant in text["variants"]]
-            return np.asarray(np.mean(units, axis=0, dtype=np.float64), dtype=np.float32)
-        return np.stack([embed(part) for part in text])
-
-    return {role: embed(text) for role, text in roles.items()}
 
 
 def _margin(prediction: Prediction) -> Array | list[None]:

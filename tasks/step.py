@@ -1,6 +1,6 @@
 """What every step is given and what it returns. A step knows neither the store nor the planner."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ class Work:
     """Inputs by role, and the parameters, facts and resources of the cell.
 
     `kept` are the shards that an interrupted attempt has left, {number: rows}; a step that makes shards leaves them
-    out. `progress` is called with what is done and what there is to do, in the step's own unit.
+    out. `together` are the parameters of other cells that are asked for and differ in these alone, where the step can
+    make several of them in one go. `progress` is called with what is done and what there is to do, in the step's own
+    unit.
     """
 
     inputs: Mapping[str, pa.Table]
@@ -20,15 +22,17 @@ class Work:
     facts: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[int, int] = field(default_factory=dict)
+    together: Sequence[Mapping[str, Any]] = ()
     progress: Callable[[int, int], None] = lambda done, total: None
 
 
 @dataclass(frozen=True)
 class Output:
-    """The table to keep, and the few values of it that are asked for most."""
+    """The table to keep, and the few values of it that are asked for most; and the same for each of `together`."""
 
     table: pa.Table
     summary: Mapping[str, Any] = field(default_factory=dict)
+    together: Sequence["Output"] = ()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import NO_ATTRIBUTE, FloatArray, IdArray, IntArray, as_ids, as_indices, as_vectors
+from dat_lib.choices import Choice, Density, Lid, Metric, Shortage
 
 STANDS_IN: Mapping[str, str] = {
     "spurious": "attribute",
@@ -23,6 +24,31 @@ STANDS_IN: Mapping[str, str] = {
     "context": "attribute",
 }
 """A role that only some methods have, and the common role used where a prompt set does not write it out."""
+
+
+@dataclass(frozen=True)
+class DensityNeeds:
+    """How sparse n references of each group are around the queries. The settings are those of `dat_lib.estimator.DAT`.
+
+    References are chosen from the split that the dataset takes them from, whose classes are read, and whose attributes
+    are read (`groups` "true") or inferred from the prompts of the role "attribute".
+    """
+
+    n: int
+    k: int
+    density: Density = "slof"
+    lid: Lid = "mle"
+    metric: Metric = "euclidean"
+    shortage: Shortage = "drop"
+    references: Choice = "herded"
+    corruption: float = 0.0
+    """The share of each group's references that changes places with those of other groups."""
+    groups: Literal["true", "inferred"] = "true"
+
+    @property
+    def random(self) -> bool:
+        """Whether the seed has a say."""
+        return self.references == "random" or self.corruption > 0
 
 
 @dataclass(frozen=True)
@@ -38,10 +64,36 @@ class Needs:
     pool_attributes: bool = False
     pool_split: Literal["reference", "train"] = "reference"
     """Which split the pool is: the one the dataset takes references from, or the training split, always."""
+    densities: DensityNeeds | None = None
+    """Densities in references of the pool. With them the method need not be given the pool itself."""
 
     def __post_init__(self) -> None:
         if (self.pool_labels or self.pool_attributes) and not self.pool:
             raise ValueError("labels or attributes of the pool are of no use without the pool: set pool=True")
+
+    def in_full(self) -> Needs:
+        """All that a result rests on: what the method reads, with what its densities are made from in their place."""
+        if self.densities is None:
+            return self
+        inferred = self.densities.groups == "inferred"
+        return replace(
+            self,
+            text=tuple(dict.fromkeys([*self.text, *(["attribute"] if inferred else [])])),
+            pool=True,
+            pool_labels=True,
+            pool_attributes=self.pool_attributes or not inferred,
+            densities=None,
+        )
+
+
+@dataclass(frozen=True)
+class Densities:
+    """What `DensityNeeds` asks for."""
+
+    log_density: FloatArray
+    """[N, K, M] logarithms, +inf for a group without references."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What must be told about the references wherever the result is shown, as plain JSON values."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +120,7 @@ class Problem:
     """[P] sample ids of the pool."""
     pool_labels: IntArray | None = None
     pool_attributes: IntArray | None = None
+    densities: Densities | None = None
     logit_scale: float = 100.0
     """The backbone's learned multiplier of the cosine, already exponentiated."""
     seed: int = 0
@@ -103,7 +156,18 @@ class Problem:
             pool_ids=as_ids(_given(self.pool_ids, "pool_ids"), "pool_ids", length=n_pool) if needs.pool else None,
             pool_labels=indices("pool_labels", needs.pool_labels, n_pool, n_classes),
             pool_attributes=indices("pool_attributes", needs.pool_attributes, n_pool, n_attributes, NO_ATTRIBUTE),
+            densities=self._densities(n_queries) if needs.densities is not None else None,
         )
+
+    def _densities(self, n_queries: int) -> Densities:
+        if self.densities is None:
+            raise ValueError("the method needs densities, which are not given (`run_on_pool` makes them from the pool)")
+        found, expected = self.densities.log_density, (n_queries, self.n_classes, self.n_attributes)
+        if found.shape != expected:
+            raise ValueError(f"the densities have the shape {found.shape}, expected {expected}")
+        if np.isnan(found).any():
+            raise ValueError("the densities are not numbers")
+        return self.densities
 
     def _text(self, role: str, dimension: int) -> FloatArray:
         held = text_role(role, self.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from dat_lib.arrays import IntArray
 from dat_lib.group_density import ReferenceDensity
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.dat import Dat
+from dat_lib.methods.pool_densities import pool_densities
 from dat_lib.methods.pool_references import pool_references
 from dat_lib.methods.settings import check_settings
 from dat_lib.metrics import Grouping, group_metrics
@@ -65,7 +66,9 @@ class DatAuto:
     def predict(self, problem: Problem) -> Prediction:
         """Choose on the pool, then classify the queries as DAT does."""
         chosen, notes = self._choose(problem)
-        prediction = chosen.predict(problem)
+        assert chosen.needs.densities is not None
+        densities = pool_densities(problem, chosen.needs.densities)
+        prediction = chosen.predict(replace(problem, densities=densities))
         return Prediction(prediction.labels, prediction.scores, {**prediction.notes, **notes})
 
     def _choose(self, problem: Problem) -> tuple[Dat, dict[str, Any]]:

@@ -7,13 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dat_lib.density import Density, Metric
-from dat_lib.dimension import Lid
-from dat_lib.group_density import ReferenceDensity
-from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.pool_references import pool_references, reference_notes
+from dat_lib.choices import Density, Lid, Metric, Shortage
+from dat_lib.methods.contract import DensityNeeds, Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
-from dat_lib.references import Shortage
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,6 @@ class DensityOnly:
 
     name: ClassVar[str] = "density_only"
     title: ClassVar[str] = "Density only"
-    needs: ClassVar[Needs] = Needs(text=(), pool=True, pool_labels=True, pool_attributes=True)
 
     n: int = 56
     k: int = 10
@@ -40,22 +35,25 @@ class DensityOnly:
         if self.n <= self.k:
             raise ValueError(f"{self.name}: setting k = {self.k} must be below n = {self.n}")
 
+    @property
+    def needs(self) -> Needs:
+        """Densities alone."""
+        return Needs(
+            text=(),
+            densities=DensityNeeds(
+                n=self.n, k=self.k, density=self.density, lid=self.lid, metric=self.metric, shortage=self.shortage
+            ),
+        )
+
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the densest group."""
-        references = pool_references(problem, n=self.n, k=self.k, shortage=self.shortage)
-        densities = ReferenceDensity(
-            references,
-            (self.k,),
-            density=self.density,
-            lid=self.lid,
-            metric=self.metric,
-            device=problem.device,
-            working_memory=problem.working_memory,
-        )
-        log_density = densities.log_density(problem.queries, problem.query_ids)[0].min(axis=2)
+        assert problem.densities is not None
+        log_density = problem.densities.log_density.min(axis=2)
+        if log_density.size and np.isposinf(log_density).all():
+            raise ValueError(f"no group of the pool has enough samples for n = {self.n} references")
         # In logarithms, for a density can be larger than a float holds.
         scores = np.exp(-np.logaddexp(log_density.astype(np.float64), np.log(self.epsilon)))
-        return Prediction(log_density.argmin(axis=1), scores, reference_notes(problem, references))
+        return Prediction(log_density.argmin(axis=1), scores, problem.densities.notes)
 
 
 METHODS = (DensityOnly,)

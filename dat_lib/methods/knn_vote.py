@@ -10,8 +10,9 @@ import numpy as np
 from dat_lib.arrays import FloatArray, IdArray, IntArray, normalise
 from dat_lib.density import matching_ids
 from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.pool_references import pool_references, reference_notes
+from dat_lib.methods.pool_references import pool_references
 from dat_lib.methods.settings import check_settings
+from dat_lib.reference_sets import reference_notes
 from dat_lib.references import GroupReferences, Shortage
 
 BLOCK_PAIRS = 2**24
@@ -49,7 +50,9 @@ class KnnVote:
         np.add.at(votes, (row, voters), 1)
         tied = votes == votes.max(axis=1, keepdims=True)
         nearest_tied = tied[row, voters].argmax(axis=1)
-        return Prediction(voters[row[:, 0], nearest_tied], votes / self.k, reference_notes(problem, references))
+        return Prediction(
+            voters[row[:, 0], nearest_tied], votes / self.k, reference_notes(references, problem.query_ids)
+        )
 
 
 def nearest_references(queries: FloatArray, query_ids: IdArray, references: GroupReferences, k: int) -> IntArray:

@@ -10,8 +10,9 @@ import numpy as np
 from dat_lib.arrays import normalise
 from dat_lib.density import matching_ids
 from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.pool_references import pool_references, reference_notes
+from dat_lib.methods.pool_references import pool_references
 from dat_lib.methods.settings import check_settings
+from dat_lib.reference_sets import reference_notes
 from dat_lib.references import Shortage
 
 WITHOUT_REFERENCES = -2.0
@@ -54,7 +55,7 @@ class NearestClassMean:
                 if references.labels[reference] == label:
                     others = normalise(total - references.vectors[reference], "class mean")
                     scores[row, label] = queries[row] @ others.astype(queries.dtype)
-        return Prediction(scores.argmax(axis=1), scores, reference_notes(problem, references))
+        return Prediction(scores.argmax(axis=1), scores, reference_notes(references, problem.query_ids))
 
 
 METHODS = (NearestClassMean,)

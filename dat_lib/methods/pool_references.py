@@ -1,10 +1,6 @@
-"""The herded references that DAT and its controls share, and what must be told about them."""
+"""The herded references that DAT and its controls share."""
 
 from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
 
 from dat_lib.methods.contract import Problem
 from dat_lib.references import GroupReferences, Shortage, select_references
@@ -33,17 +29,3 @@ def pool_references(problem: Problem, *, n: int, k: int, shortage: Shortage) -> 
     if not references.groups:
         raise ValueError(f"no group of the pool has enough samples for n = {n} references")
     return references
-
-
-def reference_notes(problem: Problem, references: GroupReferences) -> dict[str, Any]:
-    """Groups with and without references, and how many queries are references themselves."""
-    dropped = [
-        {"class": group.label, "attribute": group.attribute, "have": group.have, "need": group.need}
-        for group in references.dropped
-    ]
-    same = 0 if references.ids is None else int(np.isin(problem.query_ids, references.ids).sum())
-    return {
-        "active_groups": len(references.groups),
-        "dropped_groups": dropped,
-        "queries_among_references": same,
-    }

@@ -222,7 +222,7 @@ def _method_records() -> list[dict[str, Any]]:
     records = []
     for name in known_methods():
         method = make_method(name)
-        needs = method.needs
+        needs = method.needs.in_full()
         reads = [f"{role} prompts" for role in needs.text]
         pool = [
             what for what, needed in (("labels", needs.pool_labels), ("attributes", needs.pool_attributes)) if needed

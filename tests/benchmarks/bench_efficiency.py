@@ -11,8 +11,9 @@ import time
 
 import numpy as np
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat, DatStar
+from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.methods.tie import Tie, TieStar
 from dat_lib.simulation import simulate
 
@@ -64,7 +65,7 @@ def main():
             times = []
             for _ in range(options.repeats):
                 start = time.perf_counter()
-                run_method(method, problem)
+                run_on_pool(method, problem)
                 times.append(time.perf_counter() - start)
             seconds[kind, pool] = statistics.median(times)
             images = len(problem.pool) + len(problem.queries)

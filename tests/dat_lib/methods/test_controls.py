@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dat_lib.methods import knn_vote
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.density_only import DensityOnly
 from dat_lib.methods.knn_vote import KnnVote
 from dat_lib.methods.nearest_class_mean import WITHOUT_REFERENCES, NearestClassMean
+from dat_lib.methods.pool_densities import run_on_pool
 from tests.dat_lib.literal import dao, herd_argmin, knn_distance, lid_mle, slof, unit
 
 CONTROLS = [NearestClassMean, KnnVote, DensityOnly]
@@ -74,7 +75,7 @@ def test_nearest_class_mean(among_references):
             for y in range(3)
         ]
         expected.append([query @ mean for mean in means])
-    prediction = run_method(NearestClassMean(n=9, k=3), given)
+    prediction = run_on_pool(NearestClassMean(n=9, k=3), given)
     np.testing.assert_allclose(prediction.scores, expected, atol=1e-12)
     np.testing.assert_array_equal(prediction.labels, np.argmax(expected, axis=1))
 
@@ -86,7 +87,7 @@ def test_knn_vote(k, among_references):
     references = literal_references(given, 9)
     if among_references:
         given, own = asking_for_references(given, 9)
-    prediction = run_method(KnnVote(n=9, k=k), given)
+    prediction = run_on_pool(KnnVote(n=9, k=k), given)
     for i, query in enumerate(unit(given.queries)):
         others = [(np.linalg.norm(query - z), y) for z, y, _, row in references if not own or row != own[i]]
         voters = [y for _, y in sorted(others)[:k]]
@@ -98,9 +99,9 @@ def test_knn_vote(k, among_references):
 
 def test_knn_vote_does_not_depend_on_its_blocks(monkeypatch):
     given, _ = asking_for_references(problem(), 9)
-    whole = run_method(KnnVote(n=9, k=4), given)
+    whole = run_on_pool(KnnVote(n=9, k=4), given)
     monkeypatch.setattr(knn_vote, "BLOCK_PAIRS", 200)
-    np.testing.assert_array_equal(run_method(KnnVote(n=9, k=4), given).scores, whole.scores)
+    np.testing.assert_array_equal(run_on_pool(KnnVote(n=9, k=4), given).scores, whole.scores)
 
 
 LITERAL_DENSITIES = {
@@ -127,7 +128,7 @@ def test_density_only(density, among_references):
             table[y, a] = LITERAL_DENSITIES[density](query, [z for z, _ in group], 3, left_out)
         expected.append(table.min(axis=1))
     expected = np.array(expected)
-    prediction = run_method(DensityOnly(n=9, k=3, density=density), given)
+    prediction = run_on_pool(DensityOnly(n=9, k=3, density=density), given)
     np.testing.assert_allclose(prediction.scores, 1 / (expected + 1e-8), rtol=1e-6)
     np.testing.assert_array_equal(prediction.labels, expected.argmin(axis=1))
 
@@ -137,17 +138,16 @@ def test_controls_use_the_references_of_dat_and_tell_the_same_about_them(control
     given = problem()
     few = (given.pool_labels == 2) & (given.pool_attributes == 1)
     given = without(given, few & (np.cumsum(few) > 4))
-    with pytest.warns(UserWarning, match="too few references"):
-        of_dat = dict(run_method(Dat(n=9, k=3), given).notes)
+    of_dat = dict(run_on_pool(Dat(n=9, k=3), given).notes)
     del of_dat["negative_similarity_share"]
-    assert run_method(control(n=9, k=3), given).notes == of_dat
+    assert run_on_pool(control(n=9, k=3), given).notes == of_dat
     assert of_dat["dropped_groups"] == [{"class": 2, "attribute": 1, "have": 4, "need": 9}]
 
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_a_class_without_references_is_never_predicted(control):
     given = problem()
-    prediction = run_method(control(n=9, k=3), without(given, given.pool_labels == 0))
+    prediction = run_on_pool(control(n=9, k=3), without(given, given.pool_labels == 0))
     assert (prediction.labels > 0).all()
     assert len(prediction.notes["dropped_groups"]) == 2
     if control is NearestClassMean:
@@ -157,7 +157,7 @@ def test_a_class_without_references_is_never_predicted(control):
 @pytest.mark.parametrize("control", CONTROLS)
 def test_a_pool_that_serves_no_group_is_refused(control):
     with pytest.raises(ValueError, match="no group of the pool has enough samples for n = 50"):
-        run_method(control(n=50, k=3), problem())
+        run_on_pool(control(n=50, k=3), problem())
 
 
 @pytest.mark.parametrize("control", CONTROLS)

@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.estimator import DATStar, DroppedGroupWarning
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.estimator import DATStar
+from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat, DatStar
+from dat_lib.methods.pool_densities import run_on_pool
 from tests.dat_lib.literal import dat_scores, herd_argmin, slof, unit
 
 
@@ -53,7 +54,7 @@ def literal_scores(given, references, n, k, strength, terms="both"):
 def test_dat_is_algorithm_1(terms, strength):
     given = problem()
     expected = literal_scores(given, literal_references(given, 8, given.pool_attributes), 8, 3, strength, terms)
-    prediction = run_method(Dat(n=8, k=3, strength=strength, terms=terms), given)
+    prediction = run_on_pool(Dat(n=8, k=3, strength=strength, terms=terms), given)
     np.testing.assert_allclose(prediction.scores, expected, rtol=1e-6)
     np.testing.assert_array_equal(prediction.labels, np.argmax(expected, axis=1))
     assert prediction.notes == {
@@ -69,7 +70,7 @@ def test_dat_star_infers_the_attributes_of_the_pool():
     inferred = np.array([np.argmax([z @ w for w in unit(given.text["attribute"])]) for z in unit(given.pool)])
     references = literal_references(given, 8, inferred)
     expected = literal_scores(given, references, 8, 3, 5.0)
-    prediction = run_method(DatStar(n=8, k=3, strength=5.0), replace(given, pool_attributes=None))
+    prediction = run_on_pool(DatStar(n=8, k=3, strength=5.0), replace(given, pool_attributes=None))
     np.testing.assert_allclose(prediction.scores, expected, rtol=1e-6)
     assert prediction.notes["inferred_pool_attributes"] == np.bincount(inferred, minlength=3).tolist()
 
@@ -83,12 +84,12 @@ def test_dat_star_is_the_estimator():
         group_text=given.text["group"],
         attribute_text=given.text["attribute"],
     )
-    prediction = run_method(DatStar(n=8, k=3, strength=5.0), given)
+    prediction = run_on_pool(DatStar(n=8, k=3, strength=5.0), given)
     np.testing.assert_array_equal(prediction.scores, model.decision_function(given.queries))
     np.testing.assert_array_equal(prediction.labels, model.predict(given.queries))
 
 
-def test_a_dropped_group_is_warned_about_and_noted():
+def test_a_dropped_group_is_noted():
     given = problem()
     few = (given.pool_labels == 1) & (given.pool_attributes == 2)
     keep = ~few | (np.cumsum(few) <= 5)
@@ -99,13 +100,12 @@ def test_a_dropped_group_is_warned_about_and_noted():
         pool_labels=given.pool_labels[keep],
         pool_attributes=given.pool_attributes[keep],
     )
-    with pytest.warns(DroppedGroupWarning):
-        dropped = run_method(Dat(n=8, k=3), given)
+    dropped = run_on_pool(Dat(n=8, k=3), given)
     assert dropped.notes["dropped_groups"] == [{"class": 1, "attribute": 2, "have": 5, "need": 8}]
     assert dropped.notes["active_groups"] == 5
     expected = literal_scores(given, literal_references(given, 8, given.pool_attributes), 8, 3, 10.0)
     np.testing.assert_allclose(dropped.scores, expected, rtol=1e-6)
-    used = run_method(Dat(n=8, k=3, shortage="use"), given)
+    used = run_on_pool(Dat(n=8, k=3, shortage="use"), given)
     assert used.notes["dropped_groups"] == []
     assert not np.allclose(used.scores, dropped.scores)
 
@@ -120,14 +120,13 @@ def test_a_class_without_references_leaves_labels_but_no_scores_under_group_term
         pool_labels=given.pool_labels[keep],
         pool_attributes=given.pool_attributes[keep],
     )
-    with pytest.warns(DroppedGroupWarning):
-        prediction = run_method(Dat(n=8, k=3, terms="group"), given)
+    prediction = run_on_pool(Dat(n=8, k=3, terms="group"), given)
     assert prediction.scores is None
     assert not prediction.labels.any()
 
 
 def test_a_strength_beyond_floats_still_predicts():
-    prediction = run_method(Dat(n=8, k=3, strength=1e5), problem())
+    prediction = run_on_pool(Dat(n=8, k=3, strength=1e5), problem())
     assert prediction.scores is None
     assert prediction.labels.shape == (25,)
 
@@ -137,7 +136,7 @@ def test_a_query_that_is_a_reference_is_not_its_own_neighbour():
     references = literal_references(given, 8, given.pool_attributes)
     own = next(i for i, z in enumerate(unit(given.pool)) if np.allclose(z, references[0][0][0]))
     asked = replace(given, queries=given.pool[[own]], query_ids=given.pool_ids[[own]])
-    prediction = run_method(Dat(n=8, k=3, strength=2.0), asked)
+    prediction = run_on_pool(Dat(n=8, k=3, strength=2.0), asked)
     assert prediction.notes["queries_among_references"] == 1
 
     def left_out(query, group, k):
@@ -148,37 +147,37 @@ def test_a_query_that_is_a_reference_is_not_its_own_neighbour():
     np.testing.assert_allclose(prediction.scores[0], expected, rtol=1e-6)
 
 
-def test_noise_exchanges_references_by_the_seed():
+def test_corruption_exchanges_references_by_the_seed():
     given = problem(n_pool=240)
-    clean = run_method(Dat(n=8, k=3), given)
-    noisy = run_method(Dat(n=8, k=3, noise=0.25), given)
+    clean = run_on_pool(Dat(n=8, k=3), given)
+    noisy = run_on_pool(Dat(n=8, k=3, corruption=0.25), given)
     assert not np.allclose(noisy.scores, clean.scores)
-    np.testing.assert_array_equal(noisy.scores, run_method(Dat(n=8, k=3, noise=0.25), given).scores)
-    other = run_method(Dat(n=8, k=3, noise=0.25), replace(given, seed=1))
+    np.testing.assert_array_equal(noisy.scores, run_on_pool(Dat(n=8, k=3, corruption=0.25), given).scores)
+    other = run_on_pool(Dat(n=8, k=3, corruption=0.25), replace(given, seed=1))
     assert not np.allclose(noisy.scores, other.scores)
     assert noisy.notes == clean.notes
-    np.testing.assert_allclose(run_method(Dat(n=8, k=3, noise=0.01), given).scores, clean.scores, rtol=1e-9)
+    np.testing.assert_allclose(run_on_pool(Dat(n=8, k=3, corruption=0.01), given).scores, clean.scores, rtol=1e-9)
 
 
 def test_random_references_depend_on_the_seed_and_herded_ones_do_not():
     given = problem()
     other = replace(given, seed=1)
-    herded, drawn = Dat(n=8, k=3), Dat(n=8, k=3, sampling="random")
-    np.testing.assert_array_equal(run_method(herded, given).scores, run_method(herded, other).scores)
-    assert not np.allclose(run_method(drawn, given).scores, run_method(drawn, other).scores)
+    herded, drawn = Dat(n=8, k=3), Dat(n=8, k=3, references="random")
+    np.testing.assert_array_equal(run_on_pool(herded, given).scores, run_on_pool(herded, other).scores)
+    assert not np.allclose(run_on_pool(drawn, given).scores, run_on_pool(drawn, other).scores)
 
 
 def test_the_logit_form_takes_the_temperature_of_the_backbone_unless_told():
     given = replace(problem(), logit_scale=20.0)
-    own = run_method(Dat(n=8, k=3, score="logit"), given)
-    np.testing.assert_allclose(own.scores, run_method(Dat(n=8, k=3, score="logit", temperature=0.05), given).scores)
-    assert not np.allclose(own.scores, run_method(Dat(n=8, k=3, score="logit", temperature=0.01), given).scores)
+    own = run_on_pool(Dat(n=8, k=3, score="logit"), given)
+    np.testing.assert_allclose(own.scores, run_on_pool(Dat(n=8, k=3, score="logit", temperature=0.05), given).scores)
+    assert not np.allclose(own.scores, run_on_pool(Dat(n=8, k=3, score="logit", temperature=0.01), given).scores)
 
 
 def test_negative_similarities_are_counted():
     given = problem()
     turned = replace(given, text={**given.text, "class": -given.text["class"]})
-    share = run_method(Dat(n=8, k=3), turned).notes["negative_similarity_share"]
+    share = run_on_pool(Dat(n=8, k=3), turned).notes["negative_similarity_share"]
     assert share == pytest.approx(2 / 8)
 
 
@@ -190,7 +189,7 @@ def test_negative_similarities_are_counted():
         ({"k": 1, "density": "dao"}, "setting k = 1 must be at least 2"),
         ({"strength": -0.5}, r"setting strength = -0\.5 must be at least 0"),
         ({"epsilon": 0.0}, r"setting epsilon = 0\.0 must be above 0"),
-        ({"noise": 1.5}, r"setting noise = 1\.5 must be at most 1"),
+        ({"corruption": 1.5}, r"setting corruption = 1\.5 must be at most 1"),
         ({"density": "lof"}, "density = 'lof' .* one of 'slof', 'knn', 'dao'"),
         ({"temperature": 0}, r"setting temperature = 0\.0 must be above 0"),
     ],

@@ -4,9 +4,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.dat_auto import DatAuto
+from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.metrics import group_metrics
 from dat_lib.references import select_references
 from dat_lib.simulation import simulate
@@ -39,7 +40,7 @@ def literal_choice(given, n, judged):
     asked = replace(given, queries=given.pool[judged], query_ids=given.pool_ids[judged])
     best = None
     for k, strength, terms in product(*GRID.values()):
-        labels = run_method(Dat(n=n, k=k, strength=strength, terms=terms), asked).labels
+        labels = run_on_pool(Dat(n=n, k=k, strength=strength, terms=terms), asked).labels
         m = group_metrics(labels, given.pool_labels[judged], given.pool_attributes[judged])
         if best is None or (m.worst_group, m.average) > (best[0].worst_group, best[0].average):
             best = m, {"k": k, "strength": strength, "terms": terms}
@@ -57,7 +58,7 @@ def test_it_takes_the_setting_that_is_best_on_held_out_images():
     given = problem()
     held_out, _ = held_out_rows(given, 20)
     metrics, chosen = literal_choice(given, 20, held_out)
-    notes = run_method(DatAuto(n=20, per_group=10_000, **GRID), given).notes
+    notes = run_on_pool(DatAuto(n=20, per_group=10_000, **GRID), given).notes
     assert notes["chosen"] == chosen
     assert notes["pool_worst_group"] == metrics.worst_group
     assert notes["pool_average"] == metrics.average
@@ -71,7 +72,7 @@ def test_a_group_without_images_to_spare_is_judged_leaving_one_out():
     rare = (given.pool_labels == 1) & (given.pool_attributes == 0)
     judged = np.concatenate([held_out, references[rare[references]]])
     metrics, chosen = literal_choice(given, 20, judged)
-    notes = run_method(DatAuto(n=20, per_group=10_000, **GRID), given).notes
+    notes = run_on_pool(DatAuto(n=20, per_group=10_000, **GRID), given).notes
     assert notes["chosen"] == chosen
     assert notes["pool_worst_group"] == metrics.worst_group
     assert (notes["judged_held_out"], notes["judged_leave_one_out"]) == (len(held_out), 20)
@@ -79,8 +80,8 @@ def test_a_group_without_images_to_spare_is_judged_leaving_one_out():
 
 def test_it_predicts_as_dat_with_the_setting_it_chose():
     given = problem()
-    prediction = run_method(DatAuto(n=20, **GRID), given)
-    dat = run_method(Dat(n=20, **prediction.notes["chosen"]), given)
+    prediction = run_on_pool(DatAuto(n=20, **GRID), given)
+    dat = run_on_pool(Dat(n=20, **prediction.notes["chosen"]), given)
     np.testing.assert_array_equal(prediction.labels, dat.labels)
     np.testing.assert_array_equal(prediction.scores, dat.scores)
     assert {key: prediction.notes[key] for key in dat.notes} == dat.notes
@@ -89,10 +90,10 @@ def test_it_predicts_as_dat_with_the_setting_it_chose():
 def test_it_never_judges_more_than_per_group_images_and_draws_them_by_the_seed():
     given = problem()
     method = DatAuto(n=20, per_group=15, **GRID)
-    notes = run_method(method, given).notes
+    notes = run_on_pool(method, given).notes
     assert notes["judged_held_out"] + notes["judged_leave_one_out"] == 60
-    assert run_method(method, given).notes == notes
-    reached = {run_method(method, replace(given, seed=seed)).notes["pool_average"] for seed in range(4)}
+    assert run_on_pool(method, given).notes == notes
+    reached = {run_on_pool(method, replace(given, seed=seed)).notes["pool_average"] for seed in range(4)}
     assert len(reached) > 1
 
 
@@ -100,21 +101,21 @@ def test_the_queries_have_no_say_in_the_choice():
     given = problem()
     other = replace(given, queries=-given.queries[:7], query_ids=given.query_ids[:7])
     method = DatAuto(n=20, **GRID)
-    assert run_method(method, other).notes["chosen"] == run_method(method, given).notes["chosen"]
+    assert run_on_pool(method, other).notes["chosen"] == run_on_pool(method, given).notes["chosen"]
 
 
 def test_groups_can_be_attributes_alone():
     given = problem()
     held_out, _ = held_out_rows(given, 20)
     asked = replace(given, queries=given.pool[held_out], query_ids=given.pool_ids[held_out])
-    notes = run_method(DatAuto(n=20, per_group=10_000, groups="attribute", **GRID), given).notes
-    labels = run_method(Dat(n=20, **notes["chosen"]), asked).labels
+    notes = run_on_pool(DatAuto(n=20, per_group=10_000, groups="attribute", **GRID), given).notes
+    labels = run_on_pool(Dat(n=20, **notes["chosen"]), asked).labels
     reached = group_metrics(labels, given.pool_labels[held_out], given.pool_attributes[held_out], groups="attribute")
     assert notes["pool_worst_group"] == reached.worst_group
 
 
 def test_only_neighbourhoods_below_n_are_tried():
-    notes = run_method(DatAuto(n=6, ks=(3, 6, 50), strengths=(1.0,), terms=("both",)), problem()).notes
+    notes = run_on_pool(DatAuto(n=6, ks=(3, 6, 50), strengths=(1.0,), terms=("both",)), problem()).notes
     assert notes["chosen"] == {"k": 3, "strength": 1.0, "terms": "both"}
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Needs, Problem, run_method
+from dat_lib.methods.contract import DensityNeeds, Needs, Problem
+from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.methods.registry import make_method, method_names
 
 SMALL = {"n": 12, "k": 3}
@@ -32,12 +33,12 @@ DECLARED = {
     "group_prompt_centred": Needs(("group",), pool=True, pool_split="train"),
     "zero_shot_whitened": Needs(("class",), pool=True, pool_split="train"),
     "group_prompt_whitened": Needs(("group",), pool=True, pool_split="train"),
-    "dat": Needs(("class", "group"), pool=True, pool_labels=True, pool_attributes=True),
-    "dat_star": Needs(("class", "attribute", "group"), pool=True, pool_labels=True),
+    "dat": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10)),
+    "dat_star": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10, groups="inferred")),
     "dat_auto": Needs(("class", "group"), pool=True, pool_labels=True, pool_attributes=True),
     "nearest_class_mean": Needs((), pool=True, pool_labels=True, pool_attributes=True),
     "knn_vote": Needs((), pool=True, pool_labels=True, pool_attributes=True),
-    "density_only": Needs((), pool=True, pool_labels=True, pool_attributes=True),
+    "density_only": Needs((), densities=DensityNeeds(n=56, k=10)),
 }
 
 
@@ -121,12 +122,14 @@ def as_tuple(prediction):
 @pytest.mark.parametrize("poison", [nonsense, lambda values: Explosive()], ids=["nonsense", "explosive"])
 def test_poison_in_what_a_method_does_not_need_changes_nothing(name, settings, poison):
     method, given = made(name, settings), world()
-    assert as_tuple(run_method(method, poisoned(given, method.needs, poison))) == as_tuple(run_method(method, given))
+    assert as_tuple(run_on_pool(method, poisoned(given, method.needs.in_full(), poison))) == as_tuple(
+        run_on_pool(method, given)
+    )
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES)
 def test_a_method_is_handed_none_of_what_it_does_not_need(name, settings):
-    needs = made(name, settings).needs
+    needs = made(name, settings).needs.in_full()
     kept = poisoned(world(), needs, lambda values: Explosive()).only(needs)
     assert set(kept.text) == set(needs.text)
     assert (kept.query_attributes is not None) == needs.test_attributes
@@ -147,32 +150,33 @@ def test_no_method_but_tie_reads_the_attributes_of_the_test_images():
 @pytest.mark.parametrize(("name", "settings"), CASES)
 def test_everything_a_method_needs_has_a_say(name, settings):
     method, given = made(name, settings), world()
-    before = as_tuple(run_method(method, given))[:2]
+    needs = method.needs.in_full()
+    before = as_tuple(run_on_pool(method, given))[:2]
     rng = np.random.default_rng(5)
 
     def shaken(vectors):
         return vectors + rng.normal(size=vectors.shape).astype(vectors.dtype)
 
     changes = {
-        "query_attributes": (method.needs.test_attributes, lambda values: 1 - values),
-        "pool": (method.needs.pool, shaken),
-        "pool_labels": (method.needs.pool_labels, rng.permutation),
-        "pool_attributes": (method.needs.pool_attributes, rng.permutation),
+        "query_attributes": (needs.test_attributes, lambda values: 1 - values),
+        "pool": (needs.pool, shaken),
+        "pool_labels": (needs.pool_labels, rng.permutation),
+        "pool_attributes": (needs.pool_attributes, rng.permutation),
     }
     for field, (needed, change) in changes.items():
         if needed:
             changed = replace(given, **{field: change(getattr(given, field))})
-            assert as_tuple(run_method(method, changed))[:2] != before, field
-    for role in method.needs.text:
+            assert as_tuple(run_on_pool(method, changed))[:2] != before, field
+    for role in needs.text:
         changed = replace(given, text={**given.text, role: shaken(given.text[role])})
-        assert as_tuple(run_method(method, changed))[:2] != before, role
+        assert as_tuple(run_on_pool(method, changed))[:2] != before, role
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES)
 def test_predictions_are_repeatable_and_leave_the_input_alone(name, settings):
     method, given = made(name, settings), world()
-    first = as_tuple(run_method(method, given))
-    assert as_tuple(run_method(method, given)) == first
+    first = as_tuple(run_on_pool(method, given))
+    assert as_tuple(run_on_pool(method, given)) == first
     untouched = world()
     np.testing.assert_array_equal(given.queries, untouched.queries)
     np.testing.assert_array_equal(given.pool, untouched.pool)
