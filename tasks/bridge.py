@@ -22,6 +22,8 @@ from data_catalog.manifest import Manifest, Parent
 from data_catalog.planner import Decision
 from data_catalog.runs import now
 from data_catalog.store import Store
+from tasks.drift import drift_between, metric_changes
+from tasks.gpu_slots import gpu_slots
 from tasks.step import Output, ShardedOutput, Work
 
 Outcome = Literal["computed", "adopted", "reproduced", "drifted"]
@@ -37,27 +39,39 @@ class Bridge:
     code: CodeVersions
     run_id: str | None = None
     on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None
+    gpu_slots: int = 1
     _inputs: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
-    def compute(self, decision: Decision, parents: Mapping[str, Manifest]) -> tuple[Manifest, Outcome]:
-        """Compute the cell of a `run` decision and commit it; the result of another process is adopted."""
+    def compute(
+        self, decision: Decision, parents: Mapping[str, Manifest], fresh: Mapping[str, Manifest] | None = None
+    ) -> "Made":
+        """Compute the cell of a `run` decision and commit it; the result of another process is adopted.
+
+        A forced cell is computed from its inputs as this run has made them anew (`fresh`, where they differ from what
+        is stored) and compared with the stored artifact, which stays.
+        """
         assert decision.key is not None
-        cell, forced = decision.cell, decision.manifest
+        cell, stored = decision.cell, decision.manifest
         with self.store.computing(decision.key) as staging:
             other = self._sound(cell.step, decision.key)
-            if forced is None and other is not None:
-                return other, "adopted"
-            others = {} if forced else self._stale_beside(cell, parents)
-            draft = self._produce(cell, parents, staging, others)
-            if forced is not None:
-                return forced, "reproduced" if draft.content == forced.content else "drifted"
-            # A manifest that is still there is garbled or has lost its file: it makes room for the new one.
-            self.store.set_aside(cell.step, decision.key)
+            if stored is None and other is not None:
+                return Made(other, "adopted")
+            others = {} if stored else self._stale_beside(cell, parents)
+            draft = self._produce(cell, {**parents, **(fresh or {})} if stored else parents, staging, others)
+            if stored is not None and draft.content == stored.content:
+                return Made(stored, "reproduced")
+            if stored is None:
+                # A manifest that is still there is garbled or has lost its file: it makes room for the new one.
+                self.store.set_aside(cell.step, decision.key)
             manifest = self._manifest(cell, decision.key, parents, draft, staging)
-            manifest = self.store.commit(manifest)
+            if stored is not None:
+                difference = drift_between(self.store.read(stored), self.store.read(manifest))
+                drift = {"difference": difference, **metric_changes(stored, draft.summary)}
+                return Made(stored, "drifted", manifest, drift)
+            made = Made(self.store.commit(manifest), "computed")
         for key, output in zip(others, draft.together, strict=True):
             self._keep_beside(key, others[key], cell, parents, output)
-        return manifest, "computed"
+        return made
 
     def _stale_beside(self, cell: Cell, parents: Mapping[str, Manifest]) -> dict[str, Cell]:
         """Return, by key, the cells that the step can make in one go with this one and that are not there yet."""
@@ -111,11 +125,12 @@ class Bridge:
             progress=lambda done, total: self.on_progress(cell, done, total),
         )
         step = importlib.import_module(cell.modules[0])
-        wall, cpu = time.perf_counter(), time.process_time()
-        output: Output | ShardedOutput = step.compute(work)
-        shards = output.shards if isinstance(output, ShardedOutput) else iter([(0, output.table)])
-        for number, table in shards:
-            self.store.keep_shard(staging, number, table)
+        with gpu_slots(self.store.home, work.resources.get("device", "cpu"), self.gpu_slots):
+            wall, cpu = time.perf_counter(), time.process_time()
+            output: Output | ShardedOutput = step.compute(work)
+            shards = output.shards if isinstance(output, ShardedOutput) else iter([(0, output.table)])
+            for number, table in shards:
+                self.store.keep_shard(staging, number, table)
         cost = _cost(time.perf_counter() - wall, time.process_time() - cpu)
         content, rows = self._content(staging)
         together = output.together if isinstance(output, Output) else ()
@@ -140,13 +155,24 @@ class Bridge:
         return manifest if manifest is not None and self.store.absent_file(manifest) is None else None
 
     def _read(self, manifest: Manifest) -> pa.Table:
-        if manifest.key in self._inputs:
-            self._inputs[manifest.key] = self._inputs.pop(manifest.key)
+        content = manifest.content
+        if content in self._inputs:
+            self._inputs[content] = self._inputs.pop(content)
         else:
-            self._inputs[manifest.key] = self.store.read(manifest)
+            self._inputs[content] = self.store.read(manifest)
             while len(self._inputs) > _KEPT_INPUTS:
                 del self._inputs[next(iter(self._inputs))]
-        return self._inputs[manifest.key]
+        return self._inputs[content]
+
+
+@dataclass(frozen=True)
+class Made:
+    """The artifact that a cell stands for, and how it came about; `draft` and `drift` where a forced rerun differs."""
+
+    manifest: Manifest
+    outcome: Outcome
+    draft: Manifest | None = None
+    drift: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
