@@ -22,10 +22,10 @@ demo: install
 		any_value(accuracy) FILTER (method = 'dat') AS dat, any_value(total) AS images FROM group_accuracy GROUP BY group_name"
 
 test: install
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests
 
 test-quick: install
-	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not prefect" tests
 
 lint: install
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from prefect import Flow, flow
+from prefect import Flow, flow, runtime
 from prefect.states import Failed
 
 from data_catalog.home import Home
@@ -34,6 +34,13 @@ class Session:
 
 
 _session = Session()
+
+
+def _run_name() -> str:
+    """Return what a person calls a run: the flow and what it was asked for."""
+    asked = runtime.flow_run.parameters
+    words = [asked["suite"], *(asked["datasets"] or ()), *(asked["backbones"] or ()), *(asked["methods"] or ())]
+    return " ".join([runtime.flow_run.flow_name, *filter(None, words)])
 
 
 @contextmanager
@@ -78,12 +85,16 @@ def aggregation(run_id: str, batches: list[str]) -> None:
 
 
 @flow(name="report")
-def report(run_id: str) -> None:
-    """Publish the leaderboard, and what has drifted, as artifacts."""
-    result = _session.result
-    assert result is not None
-    publish_leaderboard(Home.from_environment(), result)
-    publish_drift(result)
+def report(
+    suite: str | None = None,
+    datasets: list[str] | None = None,
+    backbones: list[str] | None = None,
+    methods: list[str] | None = None,
+    settings: list[str] | None = None,
+) -> None:
+    """Publish the leaderboard of a suite, or of some datasets and backbones, as it stands in the catalog."""
+    home = Home.from_environment()
+    publish_leaderboard(home, resolve(_request(suite, datasets, backbones, methods, settings), home).cells)
 
 
 FLOW_OF_STAGE: dict[str, Flow[..., None]] = {
@@ -95,7 +106,7 @@ FLOW_OF_STAGE: dict[str, Flow[..., None]] = {
 }
 
 
-@flow(name="benchmark", flow_run_name="benchmark {suite}")
+@flow(name="benchmark", flow_run_name=_run_name)
 def benchmark(
     suite: str | None = None,
     datasets: list[str] | None = None,
@@ -125,13 +136,13 @@ def benchmark(
         embed_with: A deployment of the flow `embed-only`, such as `embed-only/gpu`, that embeds first, on workers
             that have GPUs. All share `DAT_HOME`.
     """
-    request = Request(suite, datasets or (), backbones or (), methods or (), settings or ())
+    request = _request(suite, datasets, backbones, methods, settings)
     if embed_with is not None:
         _embed_elsewhere(embed_with, request)
     return _run(request, Placement(runner, workers, dask_address), force=force, gpu_slots=gpu_slots)
 
 
-@flow(name="embed-only", flow_run_name="embed {suite}")
+@flow(name="embed-only", flow_run_name=_run_name)
 def embed_only(
     suite: str | None = None,
     datasets: list[str] | None = None,
@@ -141,7 +152,7 @@ def embed_only(
     gpu_slots: int = 1,
 ) -> Any:
     """Embed what a suite, or some datasets and backbones, need, and score nothing. Parameters as for `benchmark`."""
-    request = Request(suite, datasets or (), backbones or (), methods or (), settings or ())
+    request = _request(suite, datasets, backbones, methods, settings)
     return _run(request, Placement(), gpu_slots=gpu_slots, only="embedding")
 
 
@@ -171,7 +182,9 @@ def _run(
         watcher=session.watcher,
     )
     session.result = result
-    report(result.run_id)
+    if only is None:
+        report(**_parameters(request))
+    publish_drift(result)
     if result.failed:
         names = ", ".join(outcome.cell.name for outcome in result.failed[:_NAMED])
         return Failed(message=f"{len(result.failed)} cells failed: {names}")
@@ -188,11 +201,25 @@ def _embed_elsewhere(deployment: str, request: Request) -> None:
     """Have a deployment embed, and wait for it. What it could not embed, this run tries itself and reports."""
     from prefect.deployments import run_deployment
 
-    parameters = {
+    run_deployment(deployment, parameters=_parameters(request))
+
+
+def _request(
+    suite: str | None,
+    datasets: list[str] | None,
+    backbones: list[str] | None,
+    methods: list[str] | None,
+    settings: list[str] | None,
+) -> Request:
+    return Request(suite, datasets or (), backbones or (), methods or (), settings or ())
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    """Return a request as the parameters of a flow."""
+    return {
         "suite": request.suite,
         "datasets": list(request.datasets),
         "backbones": list(request.backbones),
         "methods": list(request.methods),
         "settings": list(request.settings),
     }
-    run_deployment(deployment, parameters=parameters)

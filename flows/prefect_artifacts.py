@@ -1,9 +1,11 @@
 """What a run shows in Prefect: its plan with reasons, the leaderboard, and what has drifted."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from data_catalog.cell import Cell
 from data_catalog.home import Home
 from data_catalog.reader import query
 from flows.running import BenchmarkResult, Run
@@ -25,19 +27,15 @@ def publish_plan(run: Run) -> None:
     )
 
 
-def publish_leaderboard(home: Home, result: BenchmarkResult) -> None:
-    """Show the methods ranked by worst-group accuracy on the datasets and backbones of the run."""
-    wanted = {
-        (outcome.cell.address["dataset"], outcome.cell.address["backbone"])
-        for outcome in result.outcomes
-        if outcome.cell.step == "metrics"
-    }
+def publish_leaderboard(home: Home, cells: Iterable[Cell]) -> None:
+    """Show the methods ranked by worst-group accuracy on the datasets and backbones of the cells."""
+    wanted = {(cell.address["dataset"], cell.address["backbone"]) for cell in cells if cell.step == "metrics"}
     ranked = query(home, "SELECT * FROM leaderboard ORDER BY dataset, backbone, rank").records() if wanted else []
     lines = [_HEAD, "|---|---|--:|---|--:|---|--:|--:|"]
     for entry in ranked:
         if (entry["dataset"], entry["backbone"]) in wanted:
             lines.append("| " + " | ".join(map(_markdown, _entry(entry))) + " |")
-    create_markdown_artifact("\n".join(lines), key="leaderboard", description=f"After {result.run_id}")
+    create_markdown_artifact("\n".join(lines), key="leaderboard", description="Methods ranked by worst-group accuracy")
 
 
 def publish_drift(result: BenchmarkResult) -> None:

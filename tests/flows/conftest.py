@@ -1,0 +1,71 @@
+"""One Prefect server for all tests that need one."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import requests
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class PrefectServer:
+    """A running server, and the environment of processes that report to it."""
+
+    url: str
+    environment: dict[str, str]
+
+    def ask(self, path: str, **body: object) -> list[dict]:
+        """Return what the server answers to a filter, such as `flow_runs/filter`."""
+        answer = requests.post(f"{self.url}/{path}", json=body, timeout=30)
+        answer.raise_for_status()
+        found: list[dict] = answer.json()
+        return found
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    """Start a real server with a database of its own; tests that use it are of the xdist group `prefect`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("prefect")
+    url = f"http://127.0.0.1:{port}/api"
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")},
+        "PREFECT_HOME": str(folder),
+        "PREFECT_API_URL": url,
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_API_BLOCKS_REGISTER_ON_START": "false",
+        "PREFECT_SERVER_UI_ENABLED": "false",
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
+    }
+    with (folder / "server.log").open("w") as log:
+        words = [BIN / "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+        process = subprocess.Popen(words, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        for _ in range(240):
+            assert process.poll() is None, (folder / "server.log").read_text()
+            try:
+                if requests.get(f"{url}/health", timeout=5).ok:
+                    break
+            except requests.ConnectionError:
+                time.sleep(0.5)
+        else:
+            raise AssertionError(f"no server after two minutes:\n{(folder / 'server.log').read_text()}")
+        yield PrefectServer(url, environment)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
