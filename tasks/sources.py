@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dat_lib.backbones.library_versions import RUNTIME, versions
 from dat_lib.datasets import embeddings_folder, simulated
 from data_catalog.canonical import digest_json
 from data_catalog.cell import Cell
@@ -18,6 +19,8 @@ _BACKBONES = {
     "open_clip": "dat_lib.backbones.open_clip_models",
     "transformers": "dat_lib.backbones.transformers_models",
 }
+# All that a loader may use: those that a model does not use are not among its facts, and change nothing downstream.
+_LIBRARIES = {"open_clip": ("open_clip_torch", "timm", "transformers"), "transformers": ("transformers",)}
 _OWN_WORDS = ("sample_table", "image_folder")
 
 
@@ -70,11 +73,11 @@ class Sources:
         """Return the cell that says what a model is: its weights, activation, preprocessing and the like."""
         loader = _BACKBONES[backbone.spec.kind]
         resources: dict[str, Any] = {"device": os.environ.get("DAT_DEVICE", "auto"), "weights": None}
-        facts = {}
+        facts = {"libraries": versions(*_LIBRARIES[backbone.spec.kind], *RUNTIME)}
         if backbone.spec.weights is not None:
             path = (self.specs.path("backbones", backbone.name).parent / backbone.spec.weights).resolve()
             resources["weights"] = str(path)
-            facts = {"weights_sha256": self._digests.of(path)}
+            facts["weights_sha256"] = self._digests.of(path)
         return Cell(
             step="weights",
             address={"backbone": backbone.name},

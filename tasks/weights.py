@@ -31,4 +31,7 @@ def check_facts(backbone: Backbone, weights: pa.Table) -> None:
     recorded = dict(zip(weights.column("fact").to_pylist(), weights.column("value").to_pylist(), strict=True))
     changed = [name for name, value in backbone.facts.items() if recorded.get(name) != value]
     if changed:
-        raise ValueError(f"the model has changed since its facts were recorded: {', '.join(changed)}; run with --force")
+        raise ValueError(
+            f"the model is not the one whose facts were recorded: {', '.join(changed)} changed. The hub's has moved "
+            "on: name its `revision` under [settings] of the backbone's spec, or a local copy as `weights`"
+        )

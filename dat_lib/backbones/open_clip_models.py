@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from dat_lib.backbones.backbone import Backbone, BackboneError, check_settings
 from dat_lib.backbones.dual_encoder import DualEncoder, Towers, check_precision, prepare_device
+from dat_lib.backbones.library_versions import RUNTIME, versions
 from dat_lib.backbones.open_clip_checkpoint import Checkpoint, find_checkpoint
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
@@ -73,8 +73,8 @@ def open_backbone(device: str = "cpu", weights: str | None = None, **settings: A
 def backbone_facts(weights: str | None = None, **settings: Any) -> dict[str, str]:
     """What decides the vectors outside our code, for the arguments of `open_backbone`; the model is not built.
 
-    `library` (with versions), `model`, `config` (sha256 of the architecture), `weights` (sha256 of the file),
-    `activation`, `preprocessing` (JSON), `tokenizer` (sha256 of its files, or the library's), `precision`.
+    `library` and `runtime` (with versions), `model`, `config` (sha256 of the architecture), `weights` (sha256 of the
+    file), `activation`, `preprocessing` (JSON), `tokenizer` (sha256 of its files, or the library's), `precision`.
     """
     return _facts(*_checkpoint(weights, settings))
 
@@ -98,7 +98,8 @@ def _facts(checkpoint: Checkpoint, precision: str) -> dict[str, str]:
     architecture = canonical_json([checkpoint.config | {"text_cfg": text}, tower])
     crop = "none" if checkpoint.preprocessing["resize_mode"] == "squash" else "center"
     return {
-        "library": ", ".join(f"{library} {version(library)}" for library in libraries),
+        "library": versions(*libraries),
+        "runtime": versions(*RUNTIME),
         "model": checkpoint.name,
         "config": hashlib.sha256(architecture.encode()).hexdigest(),
         "weights": files_digest([checkpoint.weights]),

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dat_lib.backbones.backbone import Backbone, BackboneError, check_settings
 from dat_lib.backbones.dual_encoder import DualEncoder, Towers, check_precision, prepare_device
+from dat_lib.backbones.library_versions import RUNTIME, versions
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
     canonical_json,
@@ -75,9 +75,9 @@ def open_backbone(device: str = "cpu", weights: str | None = None, **settings: A
 def backbone_facts(weights: str | None = None, **settings: Any) -> dict[str, str]:
     """What decides the vectors outside our code, for the arguments of `open_backbone`; the model is not built.
 
-    `library` (with version), `model` (its class), `config` (sha256 of config.json), `weights` (sha256 of the file, or
-    over the shards in order), `activation` (JSON, a tower each), `preprocessing` (JSON), `tokenizer` (sha256 of its
-    files), `precision`.
+    `library` and `runtime` (with versions), `model` (its class), `config` (sha256 of config.json), `weights` (sha256
+    of the file, or over the shards in order), `activation` (JSON, a tower each), `preprocessing` (JSON), `tokenizer`
+    (sha256 of its files), `precision`.
     """
     return _facts(*_folder(weights, settings))
 
@@ -131,7 +131,8 @@ def _facts(folder: Path, precision: str) -> dict[str, str]:
     config = _from_folder("AutoConfig", folder)
     towers = {name: getattr(getattr(config, f"{name}_config", None), "hidden_act", None) for name in ("text", "vision")}
     return {
-        "library": f"transformers {version('transformers')}",
+        "library": versions("transformers"),
+        "runtime": versions(*RUNTIME),
         "model": str((config.architectures or [config.model_type])[0]),
         "config": files_digest([folder / "config.json"]),
         "weights": files_digest(transformers_files(folder)),

@@ -122,6 +122,29 @@ def test_changed_weights_are_noticed_and_named(dat, home, blobs, tmp_path) -> No
     assert "input: weights" in facts.out
 
 
+def test_another_version_of_a_library_that_decides_vectors_is_noticed_and_named(dat, home, blobs, monkeypatch) -> None:
+    from dat_lib.backbones import library_versions
+
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    true = library_versions.version
+
+    def upgraded(library: str):
+        monkeypatch.setattr(library_versions, "version", lambda name: "99.0" if name == library else true(name))
+        library_versions.versions.cache_clear()
+        plan = json.loads(dat("plan", *REQUEST, "--backbone", "tiny", "--json").out)
+        return {entry["cell"]: entry["reason"] for entry in plan if entry["action"] != "up to date"}
+
+    try:
+        assert upgraded("timm") == {}, "no model of transformers uses it"
+        assert upgraded("pillow")["weights/tiny"] == "facts: libraries"
+        assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+        asked = "SELECT cell, reason FROM decisions WHERE run_id = 'r000002' AND outcome = 'computed'"
+        found = {row["cell"]: row["reason"] for row in json.loads(dat("sql", asked, "--format", "json").out)}
+        assert found["image_embeddings/blobs/tiny"] == "input: weights"
+    finally:
+        library_versions.versions.cache_clear()
+
+
 def test_a_corrected_label_embeds_nothing_again(dat, home, blobs) -> None:
     assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
     table = blobs / "samples.csv"

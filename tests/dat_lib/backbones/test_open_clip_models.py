@@ -132,6 +132,8 @@ def test_the_facts_tell_all_that_decides_a_number(folder: Path, vit: Backbone) -
     assert vit.facts["activation"] == "quick_gelu"
     assert vit.facts["precision"] == "float32"
     assert vit.facts["library"].startswith("open_clip_torch 3.")
+    assert [part.split()[0] for part in vit.facts["runtime"].split(", ")] == ["torch", "torchvision", "pillow"]
+    assert "+" not in vit.facts["runtime"]
     assert json.loads(vit.facts["preprocessing"]) == OPENAI_LIKE | {"size": 32, "crop": "center"}
     squash = backbone_facts(weights=file, **VIT | {"preprocessing": OPENAI_LIKE | {"resize_mode": "squash"}})
     assert {name for name in squash if squash[name] != vit.facts[name]} == {"preprocessing"}

@@ -163,6 +163,8 @@ def test_the_facts_tell_all_that_decides_a_number(folders: dict[Kind, Path], ope
     assert preprocessing["resample"] == 3
     assert facts["precision"] == "float32"
     assert facts["library"].startswith("transformers 5.")
+    assert [part.split()[0] for part in facts["runtime"].split(", ")] == ["torch", "torchvision", "pillow"]
+    assert "+" not in facts["runtime"]
 
 
 @pytest.mark.parametrize(
