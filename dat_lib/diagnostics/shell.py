@@ -88,7 +88,10 @@ def embedding_shell(
     attributes: npt.ArrayLike,
     texts: npt.ArrayLike | None = None,
 ) -> Shell:
-    """Describe image embeddings [N, d] as the encoder gave them, not normalised, and prompts [T, d] where given."""
+    """Describe image embeddings [N, d] as the encoder gave them, not normalised, and prompts [T, d] where given.
+
+    Variances are exact to rounding: the order in which BLAS and LAPACK sum goes with the number of threads.
+    """
     vectors = {"image": as_vectors(images, "images")}
     count = len(vectors["image"])
     if not count:

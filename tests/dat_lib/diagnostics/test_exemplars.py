@@ -59,6 +59,6 @@ def test_a_pool_that_is_not_the_references_own_is_refused():
         describe_exemplars(references, embeddings[:10], labels[:10], attributes[:10])
     with pytest.raises(ValueError, match=r"group \(0, 1\) has references but no samples"):
         describe_exemplars(references, embeddings, labels, np.where(labels == 0, 0, attributes))
+    none, *pool = world(n=30, k=2)
     with pytest.raises(ValueError, match="no group has references"):
-        none, *pool = world(n=30, k=2)
         describe_exemplars(none, *pool)

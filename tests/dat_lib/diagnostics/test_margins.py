@@ -62,8 +62,8 @@ def test_histograms_of_both_methods_share_their_bins(measured):
 
 def test_bad_input_is_refused(measured):
     similarity, log_density, labels, attributes = measured
+    one = Similarities(similarity.classes[:, :1], similarity.groups[:, :1])
     with pytest.raises(ValueError, match="2 classes or more"):
-        one = Similarities(similarity.classes[:, :1], similarity.groups[:, :1])
         score_margins(one, log_density[:, :1], np.zeros(12, int), attributes)
     with pytest.raises(ValueError, match="no samples"):
         score_margins(Similarities(similarity.classes[:0], similarity.groups[:0]), log_density[:0], [], [])
