@@ -27,7 +27,7 @@ from tasks.gpu_slots import gpu_slots
 from tasks.step import Output, ShardedOutput, Work
 
 Outcome = Literal["computed", "adopted", "reproduced", "drifted"]
-_KEPT_INPUTS = 4
+_KEPT_INPUTS = 8
 _MEMORY_UNIT = 2**20 if sys.platform == "darwin" else 2**10
 
 

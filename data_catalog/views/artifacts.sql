@@ -7,7 +7,7 @@ SELECT
 FROM store.artifacts a;
 COMMENT ON VIEW artifacts IS 'One row for each committed artifact, also those that newer ones have superseded.';
 COMMENT ON COLUMN artifacts.key IS 'Hash of everything that decides the result';
-COMMENT ON COLUMN artifacts.step IS 'Step of the pipeline: samples, image_embeddings, text_embeddings, predictions, metrics';
+COMMENT ON COLUMN artifacts.step IS 'Step of the pipeline: samples, image_embeddings, text_embeddings, attributes, references, densities, predictions, metrics and others';
 COMMENT ON COLUMN artifacts.cell IS 'Readable name of the cell it was computed for; others that come out the same may share it';
 COMMENT ON COLUMN artifacts.dataset IS 'Name of the dataset';
 COMMENT ON COLUMN artifacts.backbone IS 'Name of the vision-language model; empty where none is involved';

@@ -46,6 +46,30 @@ def test_short_groups_are_used_as_long_as_they_exceed_the_neighbours():
     assert found.dropped == (DroppedGroup(1, 1, have=2, need=3),)
 
 
+@pytest.mark.parametrize("shortage", ["drop", "use"])
+@pytest.mark.parametrize(("n", "k"), [(1, 0), (5, 2), (6, 5), (12, 3), (20, 11)])
+def test_the_first_of_a_larger_herded_set_are_those_herded_for_n(n, k, shortage):
+    sizes = [[30, 4], [12, 0]]
+    larger = select(sizes, n=25, k=0, shortage="use", sample_ids=np.array([f"s{i}" for i in range(46)]))
+    found, expected = larger.first(n, k, shortage), select(sizes, n=n, k=k, shortage=shortage)
+    np.testing.assert_array_equal(found.positions, expected.positions)
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.attributes, expected.attributes)
+    assert found.dropped == expected.dropped
+    assert found.ids.tolist() == [f"s{position}" for position in expected.positions]
+
+
+def test_ranks_count_the_order_of_selection():
+    found = select([[9, 4], [5, 20]], shortage="use")
+    assert {group: found.ranks[found.rows(*group)].tolist() for group in found.groups} == {
+        (0, 0): [0, 1, 2, 3, 4],
+        (0, 1): [0, 1, 2, 3],
+        (1, 0): [0, 1, 2, 3, 4],
+        (1, 1): [0, 1, 2, 3, 4],
+    }
+
+
 def test_an_attribute_absent_from_a_class_is_a_group_of_none():
     found = select([[9, 0], [5, 20]])
     assert found.dropped == (DroppedGroup(0, 1, have=0, need=5),)

@@ -4,7 +4,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Method, Needs, Prediction, Problem, run_method, text_role
+from dat_lib.methods.contract import (
+    Densities,
+    DensityNeeds,
+    Method,
+    Needs,
+    Prediction,
+    Problem,
+    run_method,
+    text_role,
+)
 
 ALL = Needs(("class", "attribute", "group"), True, True, True, True)
 
@@ -150,3 +159,42 @@ def test_a_problem_that_lacks_something_names_the_method():
     answering = Answering(Prediction(np.zeros(6, int)))
     with pytest.raises(ValueError, match='answering: the method needs prompts of the role "class"'):
         run_method(answering, replace(problem(), text={}))
+
+
+def test_densities_are_handed_over_in_place_of_the_pool():
+    needs = Needs(("class",), densities=DensityNeeds(n=5, k=2))
+    densities = Densities(np.zeros((6, 2, 3), np.float32), {"active_groups": 6})
+    kept = replace(problem(), densities=densities).only(needs)
+    assert kept.densities is densities
+    assert kept.pool is kept.pool_ids is kept.pool_labels is kept.pool_attributes is None
+    assert replace(problem(), densities=densities).only(Needs(("class",))).densities is None
+
+
+@pytest.mark.parametrize(
+    ("densities", "message"),
+    [
+        (None, "needs densities, which are not given"),
+        (Densities(np.zeros((6, 3, 2))), r"the densities have the shape \(6, 3, 2\), expected \(6, 2, 3\)"),
+        (Densities(np.full((6, 2, 3), np.nan)), "the densities are not numbers"),
+    ],
+)
+def test_densities_that_are_absent_or_malformed_are_refused(densities, message):
+    needs = Needs(("class",), densities=DensityNeeds(n=5, k=2))
+    with pytest.raises(ValueError, match=message):
+        replace(problem(), densities=densities).only(needs)
+
+
+def test_a_group_without_references_may_be_infinitely_sparse():
+    densities = Densities(np.full((6, 2, 3), np.inf))
+    needs = Needs((), densities=DensityNeeds(n=5, k=2))
+    assert replace(problem(), densities=densities).only(needs).densities is densities
+
+
+def test_needs_in_full_name_what_densities_are_made_from():
+    wanted = DensityNeeds(n=5, k=2)
+    assert Needs(("class",), densities=wanted).in_full() == Needs(
+        ("class",), pool=True, pool_labels=True, pool_attributes=True
+    )
+    inferred = Needs(("class", "group"), densities=replace(wanted, groups="inferred"))
+    assert inferred.in_full() == Needs(("class", "group", "attribute"), pool=True, pool_labels=True)
+    assert ALL.in_full() is ALL
