@@ -11,6 +11,7 @@ STAGES = ("embedding", "references", "scoring", "ablations", "aggregation")
 
 _STAGE_OF_STEP = {
     "samples": "embedding",
+    "files": "embedding",
     "weights": "embedding",
     "image_embeddings": "embedding",
     "text_embeddings": "embedding",
