@@ -1,6 +1,7 @@
 """DAT in steps: the same numbers as the library by hand, each step made once, whoever asks for it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -231,25 +232,39 @@ def test_a_step_reaches_the_code_that_decides_it_and_no_other() -> None:
     assert "dat_lib.translation" not in reached["densities"]
 
 
-def test_an_edited_density_formula_leaves_references_alone(home: Home) -> None:
+@pytest.mark.parametrize(
+    ("module", "old", "new", "expected"),
+    [
+        (
+            "outlier_factors",
+            "SMALLEST_DISTANCE = 1e-12",
+            "SMALLEST_DISTANCE = 1e-11",
+            {"densities": "code: dat_lib.outlier_factors", "predictions": "input: densities"},
+        ),
+        (
+            "herding",
+            "TIE = 1e-13",
+            "TIE = 1e-12",
+            {
+                "references": "code: dat_lib.herding",
+                "densities": "input: references",
+                "predictions": "input: densities, references",
+            },
+        ),
+        ("translation", "SMALLEST_SHARE = 512", "SMALLEST_SHARE = 511", {"predictions": "code: dat_lib.translation"}),
+    ],
+)
+def test_an_edit_makes_its_step_stale_and_what_comes_after(home: Home, tmp_path, module, old, new, expected) -> None:
     wanted = [experiment("dat_star")]
     run(home, wanted)
-    edited = CodeVersions()
-    closure = edited.closure
-
-    def with_edit(modules):
-        return {
-            name: "edited" if name == "dat_lib.outlier_factors" else digest for name, digest in closure(modules).items()
-        }
-
-    edited.closure = with_edit  # type: ignore[method-assign]
-    decisions = Planner(Store(home), edited).plan(cells_of(home, wanted))
+    for package in ("flows", "tasks", "dat_lib", "data_catalog"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "dat_lib" / f"{module}.py"
+    assert path.read_text().count(old) == 1
+    path.write_text(path.read_text().replace(old, new))
+    decisions = Planner(Store(home), CodeVersions((tmp_path,))).plan(cells_of(home, wanted))
     stale = {decision.cell.step: decision.reason for decision in decisions if decision.action != "up to date"}
-    assert stale == {
-        "densities": "code: dat_lib.outlier_factors",
-        "predictions": "input: densities",
-        "metrics": "input: predictions",
-    }
+    assert stale == {**expected, "metrics": "input: predictions"}
 
 
 _KILLED = """
