@@ -260,6 +260,16 @@ def tolerate(folder: Path, images: int) -> None:
     spec.write_text("\n".join([*lines, f"tolerance = {images}", ""]))
 
 
+def test_prompts_that_a_model_cannot_read_to_their_end_are_kept_in_the_catalog(dat, home, blobs, tmp_path) -> None:
+    prompts = tmp_path / "specs/prompts/blobs.toml"
+    long = "a {class} " + "very " * 100
+    prompts.write_text(prompts.read_text().replace("a {class}", long, 1))
+    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    asked = "SELECT summary -> 'truncated' AS cut FROM artifacts WHERE step = 'text_embeddings'"
+    (row,) = json.loads(dat("sql", asked, "--format", "json").out)
+    assert row["cut"] == [long.format(**{"class": name}) for name in ("round", "square")]
+
+
 def test_a_dataset_that_is_not_there_says_what_is_expected(dat, home, blobs, tmp_path) -> None:
     (blobs / "samples.csv").unlink()
     ran = dat("run", *REQUEST, "--backbone", "tiny")
