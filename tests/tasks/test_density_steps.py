@@ -39,6 +39,7 @@ SETTINGS = [
     {"metric": "cosine"},
     {"references": "random"},
     {"corruption": 0.25},
+    {"corruption": 0.25, "n": 70},
     {"corruption": 0.25, "references": "random", "n": 30, "k": 9, "shortage": "use"},
 ]
 
@@ -118,15 +119,21 @@ def test_sweeps_of_strength_and_terms_make_no_new_densities(home: Home) -> None:
     assert computed(home, second.run_id) == {"predictions": 7, "metrics": 7}
 
 
-def test_a_sweep_of_k_is_one_computation_and_one_distance_pass(home: Home, monkeypatch) -> None:
-    passes = []
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The neighbourhoods of each distance pass that this process makes."""
+    found = []
     made = densities.ReferenceDensity
 
     def counted(references, ks, **more):
-        passes.append(ks)
+        found.append(tuple(ks))
         return made(references, ks, **more)
 
     monkeypatch.setattr(densities, "ReferenceDensity", counted)
+    return found
+
+
+def test_a_sweep_of_k_is_one_computation_and_one_distance_pass(home: Home, passes) -> None:
     ks = (2, 4, 6, 8, 10)
     result = run(home, [experiment(method, k=k) for method in ("dat", "density_only") for k in ks])
     assert computed(home, result.run_id)["densities"] == 1
@@ -135,10 +142,12 @@ def test_a_sweep_of_k_is_one_computation_and_one_distance_pass(home: Home, monke
     assert sorted(makers, key=str) == [*[("densities/small/simclip/k=2, n=12",)] * 4, (None,)]
 
 
-def test_another_k_later_computes_that_one_and_nothing_else(home: Home) -> None:
+def test_another_k_later_computes_that_one_and_nothing_else(home: Home, passes) -> None:
     run(home, [experiment(k=k) for k in (2, 4)])
-    both = [experiment(k=k) for k in (2, 4, 6)]
-    result = run(home, both)
+    del passes[:]
+    all_three = [experiment(k=k) for k in (2, 4, 6)]
+    result = run(home, all_three)
+    assert passes == [(6,)]
     assert computed(home, result.run_id) == {"densities": 1, "predictions": 1, "metrics": 1}
     (name,) = query(
         home,
