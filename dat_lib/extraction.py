@@ -6,8 +6,11 @@ after some shards goes on with the others and gives the same vectors.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.util import Finalize
 from queue import Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -82,6 +85,15 @@ def extract(
     yield from streams[0].shards() if len(streams) == 1 else _in_parallel(streams)
 
 
+def _leave_parent_alone(worker: int) -> None:
+    """Free a worker process of what it inherits: how the program it was forked from ends, and is ended.
+
+    An orchestrator waits for its threads before a program ends, but a forked process does not have them.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Finalize(None, os._exit, args=(0,), exitpriority=0)
+
+
 @dataclass
 class _Stream:
     """The shards that one device works on."""
@@ -115,6 +127,7 @@ class _Stream:
             num_workers=self.workers,
             collate_fn=_collate,
             pin_memory=_on_gpu(self.backbone),
+            worker_init_fn=_leave_parent_alone,
         )
         arriving = iter(loader)
         for number, rows in self.runs:
