@@ -1,10 +1,13 @@
 """From the command line to the flow: Prefect is prepared, imported and run, and its troubles are explained."""
 
+from data_catalog.errors import UserError
 from data_catalog.home import Home
-from flows.prefect_settings import prepare_prefect
+from flows.prefect_settings import prepare_prefect, server_address
 from flows.request import Request
 from flows.running import BenchmarkResult
 from tasks.watching import Watcher
+
+_ANSWER_SECONDS = 10
 
 
 def conduct(
@@ -20,6 +23,7 @@ def conduct(
 ) -> BenchmarkResult:
     """Run the benchmark flow in this process, on the server that is named or on a temporary one."""
     home.prepare()
+    _reach_server()
     prepare_prefect(home)
     from prefect import State
 
@@ -44,3 +48,20 @@ def conduct(
         state.result()
         raise AssertionError("the flow ended without a result")
     return session.result
+
+
+def _reach_server() -> None:
+    """Raise a `UserError` when a server is named and does not answer, before anything heavy is begun."""
+    import requests
+
+    address = server_address()
+    if address is None:
+        return
+    try:
+        requests.get(f"{address}/health", timeout=_ANSWER_SECONDS)
+    except requests.RequestException as error:
+        raise UserError(
+            f"Prefect's server does not answer: {type(error).__name__}",
+            where=address,
+            remedy="start it (`prefect server start`), or unset PREFECT_API_URL to use a temporary one",
+        ) from error
