@@ -39,6 +39,7 @@ VIEWS = (
     "results",
     "group_accuracy",
     "predictions",
+    "comparisons",
     "paper",
     "leaderboard",
     "vs_paper",

@@ -19,6 +19,8 @@ _STAGE_OF_STEP = {
     "references": "references",
     "densities": "references",
     "metrics": "aggregation",
+    "over_zero_shot": "aggregation",
+    "over_tie": "aggregation",
 }
 _VERBS = {
     "embedding": "embed",

@@ -11,6 +11,7 @@ from dat_lib.methods.registry import method_module
 from data_catalog.cell import Cell
 from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs
+from tasks.comparison_cells import BASELINES, comparison_cells
 from tasks.density_cells import DensityCells, in_one_go
 from tasks.experiments import Experiment, method_for, missing_text, parse_overrides
 from tasks.sources import Backbone, Dataset, Sources
@@ -38,7 +39,7 @@ class Graph:
         for experiment in experiments:
             for cell in self._cells_of(experiment):
                 found.setdefault(cell.name, cell)
-        return in_one_go(found.values())
+        return in_one_go([*found.values(), *comparison_cells(found.values())])
 
     def cells_at(self, address: Mapping[str, Any]) -> list[Cell]:
         """Return the cells of one address, such as an artifact's, and all they need."""
@@ -49,8 +50,9 @@ class Graph:
         overrides = parse_overrides(filter(None, address["variant"].split(", ")))
         if not address["method"]:
             return self._cells_without_method(address["dataset"], address["backbone"], overrides, address["seed"])
-        names = (address["dataset"], address["backbone"], address["method"])
-        return self.cells([Experiment(*names, overrides, address["seed"])])
+        own = Experiment(address["dataset"], address["backbone"], address["method"], overrides, address["seed"])
+        beside = [dataclasses.replace(own, method=name, overrides={}) for name in BASELINES if name != own.method]
+        return self.cells([own, *filter(self._can_run, beside)])
 
     def _cells_of(self, experiment: Experiment) -> list[Cell]:
         embeddings = self._embedding_cells(experiment.dataset, experiment.backbone)
@@ -106,6 +108,10 @@ class Graph:
                 remedy=f"add them under [prompts] or [prompts.{experiment.method}]",
             )
         return method
+
+    def _can_run(self, experiment: Experiment) -> bool:
+        method = method_for(experiment, self._settings(experiment.method, experiment.dataset))
+        return not missing_text(method, self._text(self._dataset(experiment.dataset).prompts, experiment.method))
 
     def _make_embedding_cells(self, dataset: str, backbone: str) -> dict[str, Cell]:
         model = Backbone(backbone, self._backbone(backbone))

@@ -5,7 +5,14 @@ SELECT
     r.avg AS avg, p.avg AS paper_avg, r.avg - p.avg AS avg_difference,
     p.wg BETWEEN r.wg_low AND r.wg_high AS wg_in_interval,
     p.avg BETWEEN r.avg_low AND r.avg_high AS avg_in_interval,
-    p.comparable, p.note
+    r.gap AS gap, p.gap AS paper_gap, r.wg_low, r.wg_high,
+    p.comparable, p.note,
+    CASE
+        WHEN p.wg BETWEEN r.wg_low AND r.wg_high AND coalesce(p.avg BETWEEN r.avg_low AND r.avg_high, true)
+            THEN 'within our intervals'
+        WHEN p.note <> '' THEN p.note
+        ELSE 'not known'
+    END AS why
 FROM store.paper p
 JOIN results r
     ON r.dataset = p.dataset AND r.backbone = p.backbone AND r.method = p.method AND r.variant = p.variant;
@@ -26,3 +33,8 @@ COMMENT ON COLUMN vs_paper.wg_in_interval IS 'Whether the paper''s wg lies in ou
 COMMENT ON COLUMN vs_paper.avg_in_interval IS 'Whether the paper''s avg lies in our 95 % interval';
 COMMENT ON COLUMN vs_paper.comparable IS 'Whether the paper''s number rests on what its row claims';
 COMMENT ON COLUMN vs_paper.note IS 'Known misprint, or why the numbers cannot be compared';
+COMMENT ON COLUMN vs_paper.gap IS 'Our gap';
+COMMENT ON COLUMN vs_paper.paper_gap IS 'The paper''s, as printed';
+COMMENT ON COLUMN vs_paper.wg_low IS 'Lower end of our 95 % interval of wg';
+COMMENT ON COLUMN vs_paper.wg_high IS 'Upper end of it';
+COMMENT ON COLUMN vs_paper.why IS 'Why the numbers differ: within our intervals, a known reason, or not known';

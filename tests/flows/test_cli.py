@@ -43,7 +43,7 @@ def test_a_run_ends_with_a_ranking_and_a_count(ran) -> None:
     assert lines[0] == "simbirds × simclip"
     assert lines[1].split() == ["#", "method", "WG", "↑", "95", "%", "interval", "Avg", "↑", "Gap", "↓"]
     assert [line.split()[1] for line in lines[2:4]] == ["group_prompt", "zero_shot"]
-    assert lines[-1] == "r000001: 7 computed"
+    assert lines[-1] == "r000001: 8 computed"
 
 
 def test_output_in_a_pipe_is_plain(ran, dat) -> None:
@@ -100,7 +100,7 @@ def test_verify_names_damage_run_heals_it_and_rebuild_answers_the_same(ran, dat,
     assert found.code == 1
     assert [d["file"] for d in json.loads(found.out)["damaged"]] == [str(path.relative_to(home.root))]
     assert "1 damaged artifacts are set aside" in dat("status").out
-    assert json.loads(dat("run", "small", "--json").out)["outcomes"] == {"up to date": 6, "computed": 1}
+    assert json.loads(dat("run", "small", "--json").out)["outcomes"] == {"up to date": 7, "computed": 1}
     assert "corrupt" in dat("sql", "SELECT reason FROM decisions WHERE run_id = 'r000002'").out
     assert dat(*question).out == before
     assert dat("verify").code == 0
@@ -118,10 +118,11 @@ def test_gc_shows_first_and_removes_only_when_told(ran, dat, home, tmp_path) -> 
     assert {g["cell"] for g in shown["garbage"]} == {
         "predictions/simbirds/simclip/group_prompt",
         "metrics/simbirds/simclip/group_prompt",
+        "over_zero_shot/simbirds/simclip/group_prompt",
     }
     assert set(home.root.rglob("*.parquet")) == files
     assert dat("gc", "--scope", "superseded", "--apply").code == 0
-    assert len(files - set(home.root.rglob("*.parquet"))) == 2
+    assert len(files - set(home.root.rglob("*.parquet"))) == 3
     assert dat("plan", "small", "--check").code == 0
     assert dat("verify").code == 0
 

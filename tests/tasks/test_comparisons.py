@@ -1,0 +1,99 @@
+"""Methods beside zero-shot and TIE: which are compared, what the numbers are, and when they are shown."""
+
+import json
+
+import pytest
+
+from dat_lib.bootstrap import paired_bootstrap
+from tasks.comparison_cells import comparison_cells
+
+
+@pytest.fixture
+def compared(dat, embeddings_folder):
+    add = ("import", "embeddings", str(embeddings_folder), "--dataset", "birds", "--backbone", "my-clip")
+    assert dat(*add).code == 0
+    names = [word for name in ("zero_shot", "tie", "dat") for word in ("--method", name)]
+    ran = dat("run", "--dataset", "birds", "--backbone", "my-clip", *names)
+    assert ran.code == 0, ran.err
+    return dat
+
+
+def asked(dat, question: str) -> list[dict]:
+    ran = dat("sql", question, "--format", "json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_each_result_is_compared_with_each_baseline_but_itself(compared) -> None:
+    rows = asked(compared, "SELECT DISTINCT method, baseline FROM comparisons")
+    pairs = {(row["method"], row["baseline"]) for row in rows}
+    assert pairs == {("tie", "zero_shot"), ("dat", "zero_shot"), ("zero_shot", "tie"), ("dat", "tie")}
+
+
+def test_a_comparison_is_the_paired_bootstrap_of_the_stored_predictions(compared) -> None:
+    order = "ORDER BY sample_id"
+    ours, theirs = (
+        asked(compared, f"SELECT * FROM predictions WHERE method = '{name}' {order}") for name in ("dat", "zero_shot")
+    )
+    expected = paired_bootstrap(
+        [row["prediction"] for row in ours],
+        [row["prediction"] for row in theirs],
+        [row["label"] for row in ours],
+        [row["attribute"] for row in ours],
+    ).worst_group
+    (row,) = asked(
+        compared, "SELECT * FROM comparisons WHERE method = 'dat' AND baseline = 'zero_shot' AND figure = 'wg'"
+    )
+    found = [row[name] for name in ("difference", "low", "high", "higher")]
+    assert found == pytest.approx([expected.estimate, expected.low, expected.high, expected.higher])
+    (ranked,) = asked(compared, "SELECT * FROM leaderboard WHERE method = 'dat'")
+    names = ("over_zero_shot", "over_zero_shot_low", "over_zero_shot_high", "beats_zero_shot")
+    assert [ranked[name] for name in names] == pytest.approx(found)
+
+
+def test_a_comparison_with_superseded_predictions_is_shown_no_more(compared, tmp_path) -> None:
+    shown = "SELECT count(*) AS n FROM comparisons WHERE method = 'dat'"
+    assert asked(compared, shown) == [{"n": 6}]
+    folder = tmp_path / "specs/methods"
+    folder.mkdir(parents=True)
+    (folder / "dat.toml").write_text("[datasets.birds]\nstrength = 3.0\n")
+    assert compared("run", "--dataset", "birds", "--backbone", "my-clip", "--method", "dat").code == 0
+    assert asked(compared, shown) == [{"n": 0}]
+    (row,) = asked(compared, "SELECT over_zero_shot_low FROM leaderboard WHERE method = 'dat'")
+    assert row["over_zero_shot_low"] is None
+
+
+def test_results_that_rest_on_other_data_are_ranked_apart_and_say_so(compared, embeddings_folder) -> None:
+    import pyarrow.parquet as pq
+
+    path = embeddings_folder / "images.parquet"
+    table = pq.read_table(path)
+    vectors = [vector[1:] + vector[:1] for vector in table.column("embedding").to_pylist()]
+    pq.write_table(table.set_column(4, "embedding", [vectors]), path)
+    add = ("import", "embeddings", str(embeddings_folder), "--dataset", "birds", "--backbone", "my-clip")
+    assert compared(*add).code == 0
+    assert compared("run", "--dataset", "birds", "--backbone", "my-clip", "--method", "dat").code == 0
+    rows = {row["method"]: row for row in asked(compared, "SELECT * FROM leaderboard")}
+    assert rows["dat"]["differs"] is None
+    assert rows["tie"]["differs"] == rows["zero_shot"]["differs"] == "image embeddings"
+    assert rows["dat"]["rank"] == 1
+    assert rows["dat"]["over_zero_shot"] is None
+    assert {rows["tie"]["rank"], rows["zero_shot"]["rank"]} == {1, 2}
+
+
+def test_why_explains_a_comparison(compared) -> None:
+    ran = compared("why", "over_tie/birds/my-clip/dat")
+    assert ran.code == 0, ran.err
+    assert "now: up to date" in ran.out
+    assert "baseline: predictions/birds/my-clip/tie" in ran.out
+
+
+def test_variants_are_not_compared() -> None:
+    from data_catalog.cell import Cell
+
+    def cell(step: str, method: str, variant: str = "") -> Cell:
+        address = {"dataset": "d", "backbone": "b", "method": method, "variant": variant, "seed": 0}
+        return Cell(step, address, modules=())
+
+    cells = [cell(step, *name) for name in (("zero_shot",), ("dat", "k=3")) for step in ("predictions", "metrics")]
+    assert list(comparison_cells(cells)) == []
