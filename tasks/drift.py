@@ -22,8 +22,8 @@ def drift_between(stored: pa.Table, fresh: pa.Table) -> float | None:
         before, after = (table.column(name).combine_chunks() for table in (stored, fresh))
         if before.equals(after):
             continue
-        numbers = _numbers(before), _numbers(after)
-        if numbers[0] is None or numbers[1] is None or len(numbers[0]) != len(numbers[1]):
+        numbers = _numbers(before, after)
+        if numbers is None:
             return None
         with np.errstate(invalid="ignore"):
             difference = np.abs(numbers[0] - numbers[1])
@@ -40,10 +40,26 @@ def metric_changes(stored: Manifest, summary: Mapping[str, Any]) -> dict[str, fl
     return {change: summary[name] - stored.summary[name] for name, change in names.items()}
 
 
-def _numbers(array: pa.Array) -> npt.NDArray[np.float64] | None:
-    """Return a column of numbers, or of lists of numbers, as one array; missing ones as NaN; None for anything else."""
-    while pa.types.is_list(array.type) or pa.types.is_fixed_size_list(array.type) or pa.types.is_large_list(array.type):
-        array = array.flatten()
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)):
+def _numbers(*arrays: pa.Array) -> list[npt.NDArray[np.float64]] | None:
+    """Return columns of numbers, or of lists of numbers of the same lengths, flat; missing ones as NaN.
+
+    None for columns of anything else.
+    """
+    while all(map(_is_list, arrays)):
+        lengths = [array.value_lengths() for array in arrays]
+        if not lengths[0].equals(lengths[1]):
+            return None
+        arrays = tuple(array.flatten() for array in arrays)
+    if not all(map(_is_number, arrays)):
         return None
-    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return [np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64) for array in arrays]
+
+
+def _is_list(array: pa.Array) -> bool:
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(kind(array.type) for kind in kinds)
+
+
+def _is_number(array: pa.Array) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return any(kind(array.type) for kind in kinds)

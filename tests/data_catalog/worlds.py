@@ -31,6 +31,7 @@ from flows.running import BenchmarkResult, run_benchmark
 from tasks.bridge import Bridge
 from tasks.experiments import Selection, select
 from tasks.graph import Graph
+from tasks.watching import Silence
 from tests.data_catalog import counter_step
 
 # What is imported and read when it is first used, so that processes forked from here are at work at once.
@@ -108,7 +109,17 @@ def _counter(number: int, log: Path | None, version: int) -> Cell:
 
 def run_and_tell(home: Home, cells: Sequence[Cell], told: Connection) -> None:
     """Bring cells up to date, telling the name of each as its computation begins. For processes that get killed."""
-    run(home, cells, on_start=lambda cell: told.send(cell.name))
+    run(home, cells, watcher=_Teller(told))
+
+
+class _Teller(Silence):
+    """Tells the name of each cell whose computation begins."""
+
+    def __init__(self, told: Connection) -> None:
+        self.told = told
+
+    def started(self, cell: Cell) -> None:
+        self.told.send(cell.name)
 
 
 def killed_at_touch(number: int, home: Home, act: Callable[[Home], object]) -> None:
