@@ -48,6 +48,8 @@ class Batch:
             return f"{_VERBS[self.stage]} {self.dataset} x {self.backbone}"
         if self.dataset:
             return f"list the samples of {self.dataset}"
+        if not self.backbone:
+            return "check the theory"
         return f"read the weights of {self.backbone}"
 
     @property
@@ -60,7 +62,8 @@ class Batch:
 
 def stage_of(cell: Cell) -> str:
     """Return the stage that a cell belongs to; scores of settings other than a dataset's own are ablations."""
-    stage = _STAGE_OF_STEP.get(cell.step, "scoring")
+    inspected = cell.step.startswith(("diagnostic_", "theory_"))
+    stage = _STAGE_OF_STEP.get(cell.step, "aggregation" if inspected else "scoring")
     return "ablations" if stage == "scoring" and cell.address.get("variant") else stage
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from dat_lib.methods.contract import DensityNeeds
 from data_catalog.cell import Cell
-from tasks.experiments import spelled_out
+from tasks.variants import spelled_out
 
 HERDED = 64
 """Herded sets hold a multiple of this many references a group, enough for n: what is not asked for yet costs little."""
 
 _SOURCES = ("samples", "image_embeddings")
+_DIFFER_IN = {"tasks.densities": "k", "tasks.text_encoding": "prompts"}
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class DensityCells:
     n_classes: int
     n_attributes: int
 
-    def cells(self, wanted: DensityNeeds, seed: int, prompts: Any, prompts_of: str = "") -> dict[str, Cell]:
+    def cells(self, wanted: DensityNeeds, seed: int, prompts: Any, told: Mapping[str, str]) -> dict[str, Cell]:
         """Return {role: cell} of what predictions need, and the herded set that a corrupted one is made from.
 
-        `prompts` are those that attributes are inferred from; `prompts_of` is a method that words them its own way.
+        `prompts` are those that attributes are inferred from; `told` says whose they are, where not everybody's.
         """
         found = {}
-        naming = {"prompts": prompts_of} if prompts_of else {}
+        naming = dict(told) if wanted.groups == "inferred" else {}
         parents = {role: self.embeddings[role].name for role in _SOURCES}
         if wanted.groups == "inferred":
             found["attributes"] = self.attributes(prompts, naming)
@@ -114,11 +115,14 @@ class DensityCells:
 
 
 def in_one_go(cells: Iterable[Cell]) -> list[Cell]:
-    """Return the cells, those of densities that differ in k alone each with the others, for one pass makes them all."""
+    """Return the cells, those that differ in one setting alone each with the others, where one pass makes them all.
+
+    Densities may differ in k, which share their distances, and texts in their prompts, which share a loaded model.
+    """
     cells = list(cells)
     families: dict[str, list[Cell]] = {}
     for cell in cells:
-        if cell.step == "densities":
+        if cell.modules[0] in _DIFFER_IN:
             families.setdefault(_family(cell), []).append(cell)
     together = {
         cell.name: tuple(other for other in family if other is not cell)
@@ -132,5 +136,5 @@ def in_one_go(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _family(cell: Cell) -> str:
-    shared = {name: value for name, value in cell.params.items() if name != "k"}
-    return repr((sorted(shared.items()), sorted(cell.parents.items())))
+    shared = {name: value for name, value in cell.params.items() if name != _DIFFER_IN[cell.modules[0]]}
+    return repr((cell.modules, sorted(shared.items()), sorted(cell.parents.items())))

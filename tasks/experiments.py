@@ -1,31 +1,49 @@
-"""Experiments: the combinations of dataset, backbone, method, settings and seed that a request asks for."""
+"""Experiments: the combinations of dataset, backbone, method, settings and seed that a request asks for.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+A suite may ask for inspections beside them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from dat_lib.methods.contract import Method, text_role
 from dat_lib.methods.registry import make_method, method_names
 from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs, unknown
-from data_catalog.specs.models import Grid
+from data_catalog.specs.models import Grid, SuiteSpec
+from tasks.inspections import Diagnosis, TheoryCheck, diagnoses, theory_checks
+from tasks.variants import parse_overrides as parse_overrides
+from tasks.variants import spelled_out
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One method on one dataset by one backbone. `overrides` differ from the dataset's own settings: a variant."""
+    """One method on one dataset by one backbone.
+
+    `overrides` differ from the dataset's own settings, and `prompts` is a prompt set in place of its own: a variant.
+    """
 
     dataset: str
     backbone: str
     method: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+    prompts: str = ""
 
     @property
     def variant(self) -> str:
         """The overrides as text, empty for none."""
-        return spelled_out(self.overrides)
+        return spelled_out({**self.overrides, **({"prompts": self.prompts} if self.prompts else {})})
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What sets it apart from all others."""
+        return ("experiment", self.dataset, self.backbone, self.method, self.variant, self.seed)
+
+
+Asked: TypeAlias = Experiment | Diagnosis | TheoryCheck
 
 
 @dataclass(frozen=True)
@@ -53,8 +71,8 @@ class LeftOut:
     why: str
 
 
-def select(selection: Selection, specs: Specs) -> tuple[list[Experiment], list[LeftOut]]:
-    """Return the experiments asked for, each once, and the methods left out because the prompts lack something.
+def select(selection: Selection, specs: Specs) -> tuple[list[Asked], list[LeftOut]]:
+    """Return what is asked for, each once, and the methods left out because the prompts lack something.
 
     A method asked for by name that cannot run is an error; one that stands in only because no method was named is left
     out and reported.
@@ -66,12 +84,12 @@ def select(selection: Selection, specs: Specs) -> tuple[list[Experiment], list[L
     for name in selection.backbones:
         specs.path("backbones", name)
     if selection.suite is not None:
-        experiments = list(_of_suite(selection, specs))
+        asked = list(_of_suite(selection, specs))
         left_out: list[LeftOut] = []
     else:
         experiments, left_out = _of_names(selection, specs)
-    unique = {(e.dataset, e.backbone, e.method, e.variant, e.seed): e for e in experiments}
-    return list(unique.values()), left_out
+        asked = [*experiments]
+    return list({one.place: one for one in asked}.values()), left_out
 
 
 def method_for(experiment: Experiment, settings: Mapping[str, Any]) -> Method:
@@ -88,21 +106,41 @@ def missing_text(method: Method, roles: Mapping[str, Any]) -> list[str]:
     return [role for role in method.needs.in_full().text if text_role(role, roles) is None]
 
 
-def _of_suite(selection: Selection, specs: Specs) -> Iterator[Experiment]:
+def _of_suite(selection: Selection, specs: Specs) -> Iterator[Asked]:
+    """Yield what a suite lists, as far as the selection names it.
+
+    Settings given beside a suite are those of methods: where it has experiments, these are meant and nothing else.
+    """
     assert selection.suite is not None
-    grids = specs.suite(selection.suite).grid
+    suite = specs.suite(selection.suite)
     for kind in ("datasets", "backbones", "methods"):
-        offered = sorted({name for grid in grids for name in getattr(grid, kind)})
+        offered = sorted({name for part in (*suite.grid, *suite.diagnostics) for name in getattr(part, kind)})
         for name in getattr(selection, kind):
             if name not in offered:
                 remedy = f"it has: {', '.join(offered)}"
                 raise UserError(f"suite {selection.suite} has no {kind.removesuffix('s')} {name}", remedy=remedy)
-    for grid in grids:
-        for experiment in _of_grid(grid, selection.overrides):
-            chosen = (experiment.dataset, experiment.backbone, experiment.method)
-            wanted = (selection.datasets, selection.backbones, selection.methods)
-            if all(not names or name in names for name, names in zip(chosen, wanted, strict=True)):
-                yield experiment
+    wanted = (selection.datasets, selection.backbones, selection.methods)
+    for asked in _listed(suite, selection.overrides):
+        if isinstance(asked, TheoryCheck):
+            if not any(wanted):
+                yield asked
+            continue
+        chosen = (asked.dataset, asked.backbone, asked.method)
+        if all(not names or name in names for name, names in zip(chosen, wanted, strict=True)):
+            yield asked
+
+
+def _listed(suite: SuiteSpec, overrides: Mapping[str, Any]) -> Iterator[Asked]:
+    for grid in suite.grid:
+        yield from _of_grid(grid, overrides)
+    if overrides and suite.grid:
+        return
+    for diagnostics in suite.diagnostics:
+        for diagnosis in diagnoses(diagnostics):
+            yield replace(diagnosis, overrides={**diagnosis.overrides, **overrides})
+    for theory in suite.theory:
+        for check in theory_checks(theory):
+            yield replace(check, overrides={**check.overrides, **overrides})
 
 
 def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], list[LeftOut]]:
@@ -127,7 +165,7 @@ def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], lis
 
 
 def _lacking(experiment: Experiment, specs: Specs) -> str:
-    prompts = specs.prompt_set(specs.dataset(experiment.dataset).prompts)
+    prompts = specs.prompt_set(specs.prompts_of(experiment.dataset, experiment.prompts))
     method = method_for(experiment, specs.settings(experiment.method, experiment.dataset))
     roles = missing_text(method, prompts.text_for(experiment.method))
     return f"the prompt set has no {', '.join(roles)}" if roles else ""
@@ -137,10 +175,10 @@ def _of_grid(grid: Grid, overrides: Mapping[str, Any]) -> Iterator[Experiment]:
     swept = {name: value if isinstance(value, list) else [value] for name, value in grid.set.items()}
     swept.update({name: [value] for name, value in overrides.items()})
     seeds = [_seed(value) for value in swept.pop("seed", grid.seeds)]
+    prompts = [str(name) for name in swept.pop("prompts", grid.prompts or [""])]
     for dataset, backbone, method in product(grid.datasets, grid.backbones, grid.methods):
-        for values in product(*swept.values()):
-            for seed in seeds:
-                yield Experiment(dataset, backbone, method, dict(zip(swept, values, strict=True)), seed)
+        for chosen, values, seed in product(prompts, product(*swept.values()), seeds):
+            yield Experiment(dataset, backbone, method, dict(zip(swept, values, strict=True)), seed, chosen)
 
 
 def _seed(value: Any) -> int:
@@ -160,30 +198,3 @@ def known_methods() -> list[str]:
 def _known_method(name: str) -> None:
     if name not in known_methods():
         raise unknown("method", name, known_methods(), "dat ls methods")
-
-
-def spelled_out(settings: Mapping[str, Any]) -> str:
-    """Return settings as `parse_overrides` reads them, such as `k=20, terms=group`."""
-    return ", ".join(f"{name}={_plain(value)}" for name, value in sorted(settings.items()))
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` pairs as TOML would: numbers, true and false, else text."""
-    import tomllib
-
-    overrides: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip():
-            raise UserError(f"--set {pair}: expected name=value", remedy="for example --set k=20")
-        try:
-            overrides[name.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            overrides[name.strip()] = text.strip()
-    return overrides

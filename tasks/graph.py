@@ -13,8 +13,14 @@ from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs
 from tasks.comparison_cells import BASELINES, comparison_cells
 from tasks.density_cells import DensityCells, in_one_go
-from tasks.experiments import Experiment, method_for, missing_text, parse_overrides
+from tasks.diagnostic_cells import STEP as DIAGNOSTIC
+from tasks.diagnostic_cells import diagnostic_cells, kind_at, kind_of, split_settings
+from tasks.experiments import Asked, Experiment, method_for, missing_text
+from tasks.inspections import Diagnosis, TheoryCheck
 from tasks.sources import Backbone, Dataset, Sources
+from tasks.theory_cells import STEP as THEORY
+from tasks.theory_cells import theory_cell
+from tasks.variants import parse_variant
 
 RESAMPLES = 2000
 """Bootstrap resamples behind every interval."""
@@ -28,80 +34,135 @@ class Graph:
         self._dataset = cache(specs.dataset)
         self._backbone = cache(specs.backbone)
         self._prompts = cache(specs.prompt_set)
+        self._prompts_of = cache(specs.prompts_of)
         self._settings = cache(specs.settings)
         self._text = cache(lambda prompts, method: self._prompts(prompts).text_for(method))
         self._sources = Sources(specs)
         self._embedding_cells = cache(self._make_embedding_cells)
 
-    def cells(self, experiments: Iterable[Experiment]) -> list[Cell]:
-        """Return every cell the experiments need, each once, inputs first."""
+    def cells(self, asked: Iterable[Asked]) -> list[Cell]:
+        """Return every cell that is needed, each once, inputs first."""
         found: dict[str, Cell] = {}
-        for experiment in experiments:
-            for cell in self._cells_of(experiment):
+        for one in asked:
+            for cell in self._cells_of(one):
                 found.setdefault(cell.name, cell)
         return in_one_go([*found.values(), *comparison_cells(found.values())])
 
-    def cells_at(self, address: Mapping[str, Any]) -> list[Cell]:
-        """Return the cells of one address, such as an artifact's, and all they need."""
+    def cells_at(self, address: Mapping[str, Any], step: str = "") -> list[Cell]:
+        """Return the cells of one address, such as an artifact's, and all they need; of inspections by their step."""
+        overrides = parse_variant(address["variant"])
+        if step.startswith(THEORY):
+            return self.cells([TheoryCheck(step.removeprefix(THEORY), overrides, address["seed"])])
+        if step.startswith(DIAGNOSTIC):
+            prompts, method = str(overrides.pop("prompts", "")), address["method"] or "dat"
+            where = (address["dataset"], address["backbone"], kind_at(step), method)
+            return self.cells([Diagnosis(*where, overrides, address["seed"], prompts)])
         if not address["backbone"]:
             return list(self._sources.dataset_cells(self._dataset_of(address["dataset"])).values())
         if not address["dataset"]:
             return [self._sources.weights_cell(Backbone(address["backbone"], self._backbone(address["backbone"])))]
-        overrides = parse_overrides(filter(None, address["variant"].split(", ")))
         if not address["method"]:
             return self._cells_without_method(address["dataset"], address["backbone"], overrides, address["seed"])
-        own = Experiment(address["dataset"], address["backbone"], address["method"], overrides, address["seed"])
-        beside = [dataclasses.replace(own, method=name, overrides={}) for name in BASELINES if name != own.method]
+        prompts = str(overrides.pop("prompts", ""))
+        names = (address["dataset"], address["backbone"], address["method"])
+        own = Experiment(*names, overrides, address["seed"], prompts)
+        plain = dataclasses.replace(own, overrides={}, prompts="")
+        beside = [dataclasses.replace(plain, method=name) for name in BASELINES if name != own.method]
         return self.cells([own, *filter(self._can_run, beside)])
 
-    def _cells_of(self, experiment: Experiment) -> list[Cell]:
-        embeddings = self._embedding_cells(experiment.dataset, experiment.backbone)
+    def _cells_of(self, asked: Asked) -> list[Cell]:
+        if isinstance(asked, TheoryCheck):
+            return [theory_cell(asked)]
+        return self._diagnosis(asked) if isinstance(asked, Diagnosis) else self._experiment(asked)
+
+    def _experiment(self, experiment: Experiment) -> list[Cell]:
+        embeddings = self._embedding_cells(experiment.dataset, experiment.backbone, experiment.prompts)
         roles = ("samples", "image_embeddings", "text_embeddings", "weights")
         method = self._method(experiment)
         parents = {role: embeddings[role] for role in roles if role in embeddings}
         densities: dict[str, Cell] = {}
         if method.needs.densities is not None:
-            names = (experiment.dataset, experiment.backbone, experiment.method)
-            densities = self._density_cells(*names, method.needs.densities, experiment.seed)
+            densities = self._density_cells(experiment, method.needs.densities)
             parents |= {role: cell for role, cell in densities.items() if role != "herded"}
         predictions = self._predictions(experiment, method, {role: cell.name for role, cell in parents.items()})
         metrics = self._metrics(experiment, embeddings["samples"], predictions)
         return [*embeddings.values(), *densities.values(), predictions, metrics]
 
+    def _diagnosis(self, asked: Diagnosis) -> list[Cell]:
+        kind, (settings, overrides) = kind_of(asked), split_settings(asked)
+        of = asked.method if kind.of_method else ""
+        experiment = Experiment(asked.dataset, asked.backbone, of, overrides, asked.seed, asked.prompts)
+        embeddings = self._embedding_cells(asked.dataset, asked.backbone, asked.prompts)
+        needed = ["samples", "image_embeddings", *(["text_embeddings"] if kind.text else [])]
+        method, densities, seed = None, dict[str, Cell](), asked.seed if kind.seeded else 0
+        if kind.of_method:
+            method = self._method(experiment)
+            wanted = method.needs.densities
+            if wanted is None or not hasattr(method, "strength"):
+                raise UserError(f"the diagnostic {asked.kind} is of methods with densities, not of {asked.method}")
+            densities = self._density_cells(experiment, wanted)
+            seed = asked.seed if wanted.random else 0
+            needed += ["weights"] if "weights" in embeddings and asked.kind == "margins" else []
+        parents = {role: embeddings[role].name for role in needed}
+        parents |= {role: densities[role].name for role in kind.of_method if role in densities}
+        cells = diagnostic_cells(asked, parents, self._diagnostic_params(experiment, settings, kind.text), method, seed)
+        return [*embeddings.values(), *densities.values(), *cells]
+
+    def _diagnostic_params(
+        self, experiment: Experiment, settings: Mapping[str, Any], roles: Iterable[str]
+    ) -> dict[str, Any]:
+        """Return what decides a diagnosis, with what the dataset says where the diagnostic's settings leave it open."""
+        dataset, text = self._dataset(experiment.dataset), self._text_of(experiment)
+        prompts = self._prompts(dataset.prompts)
+        params = {
+            **settings,
+            "classes": prompts.classes,
+            "attributes": prompts.attributes,
+            "text": {role: text[role] for role in roles if role in text},
+            "split": settings.get("split") or dataset.reference_split,
+            "seed": experiment.seed,
+        }
+        if params.get("size") == 0:
+            usual = self._method(Experiment(experiment.dataset, experiment.backbone, "dat")).needs.densities
+            assert usual is not None
+            params["size"] = usual.n
+        if "bins" in settings:
+            params["logit_scale"] = self._backbone(experiment.backbone).logit_scale
+        return params
+
     def _cells_without_method(self, dataset: str, backbone: str, settings: Mapping[str, Any], seed: int) -> list[Cell]:
         """Return the cells of embeddings, and of attributes, references and densities with these settings."""
-        found = dict(self._embedding_cells(dataset, backbone))
-        method = str(settings.get("prompts", ""))
-        settings = {name: value for name, value in settings.items() if name != "prompts"}
-        if "attribute" in self._text(self._dataset(dataset).prompts, method):
+        settings = dict(settings)
+        prompts, method = (str(settings.pop(name, "")) for name in ("prompts", "words"))
+        asked = Experiment(dataset, backbone, method, seed=seed, prompts=prompts)
+        found = dict(self._embedding_cells(dataset, backbone, prompts))
+        if "attribute" in self._text_of(asked):
             inferred = DensityNeeds(n=1, k=0, groups="inferred")
-            found["attributes"] = self._density_cells(dataset, backbone, method, inferred, seed)["attributes"]
+            found["attributes"] = self._density_cells(asked, inferred)["attributes"]
         if settings:
-            wanted = DensityNeeds(**{"k": 0, **settings})
-            found |= self._density_cells(dataset, backbone, method, wanted, seed)
+            found |= self._density_cells(asked, DensityNeeds(**{"k": 0, **settings}))
         return list(found.values())
 
-    def _density_cells(
-        self, dataset: str, backbone: str, method: str, wanted: DensityNeeds, seed: int
-    ) -> dict[str, Cell]:
-        spec = self._dataset(dataset)
+    def _density_cells(self, asked: Experiment, wanted: DensityNeeds) -> dict[str, Cell]:
+        spec = self._dataset(asked.dataset)
         prompts = self._prompts(spec.prompts)
-        own, common = self._text(spec.prompts, method).get("attribute"), self._text(spec.prompts, "").get("attribute")
+        own, common = (self._text_of(who).get("attribute") for who in (asked, dataclasses.replace(asked, method="")))
         cells = DensityCells(
-            self._embedding_cells(dataset, backbone),
-            {"dataset": dataset, "backbone": backbone},
+            self._embedding_cells(asked.dataset, asked.backbone, asked.prompts),
+            {"dataset": asked.dataset, "backbone": asked.backbone},
             spec.reference_split,
             len(prompts.classes),
             len(prompts.attributes),
         )
-        return cells.cells(wanted, seed, own, method if wanted.groups == "inferred" and own != common else "")
+        told = {"prompts": asked.prompts, "words": asked.method if own != common else ""}
+        return cells.cells(wanted, asked.seed, own, {name: value for name, value in told.items() if value})
 
     def _method(self, experiment: Experiment) -> Method:
         """Return the method of an experiment; an error where the prompts do not serve it."""
         method = method_for(experiment, self._settings(experiment.method, experiment.dataset))
-        prompts = self._dataset(experiment.dataset).prompts
-        lacking = missing_text(method, self._text(prompts, experiment.method))
+        lacking = missing_text(method, self._text_of(experiment))
         if lacking:
+            prompts = self._specs.prompts_of(experiment.dataset, experiment.prompts)
             raise UserError(
                 f"{experiment.method} needs prompts of the role {', '.join(lacking)}, which the set has not",
                 where=str(self._specs.path("prompts", prompts)),
@@ -111,20 +172,32 @@ class Graph:
 
     def _can_run(self, experiment: Experiment) -> bool:
         method = method_for(experiment, self._settings(experiment.method, experiment.dataset))
-        return not missing_text(method, self._text(self._dataset(experiment.dataset).prompts, experiment.method))
+        return not missing_text(method, self._text_of(experiment))
 
-    def _make_embedding_cells(self, dataset: str, backbone: str) -> dict[str, Cell]:
+    def _text_of(self, experiment: Experiment) -> dict[str, Any]:
+        """Return the prompts by role as the method of an experiment reads them."""
+        text: dict[str, Any] = self._text(self._prompts_of(experiment.dataset, experiment.prompts), experiment.method)
+        return text
+
+    def _make_embedding_cells(self, dataset: str, backbone: str, prompts: str = "") -> dict[str, Cell]:
         model = Backbone(backbone, self._backbone(backbone))
-        return self._sources.embedding_cells(self._dataset_of(dataset), model)
+        return self._sources.embedding_cells(self._dataset_of(dataset, prompts), model)
 
-    def _dataset_of(self, name: str) -> Dataset:
+    def _dataset_of(self, name: str, chosen: str = "") -> Dataset:
         spec = self._dataset(name)
-        return Dataset(name, spec, self._prompts(spec.prompts))
+        own, other = self._prompts(spec.prompts), self._prompts(self._prompts_of(name, chosen))
+        for words in ("classes", "attributes"):
+            if len(getattr(own, words)) != len(getattr(other, words)):
+                raise UserError(
+                    f"has {len(getattr(other, words))} {words} where {name} has {len(getattr(own, words))}",
+                    where=str(self._specs.path("prompts", self._prompts_of(name, chosen))),
+                )
+        return Dataset(name, spec, own, chosen, other)
 
     def _predictions(self, experiment: Experiment, method: Method, parents: dict[str, str]) -> Cell:
         dataset = self._dataset(experiment.dataset)
         prompts = self._prompts(dataset.prompts)
-        roles = self._text(dataset.prompts, experiment.method)
+        roles = self._text_of(experiment)
         used = {role for name in method.needs.text if (role := text_role(name, roles))}
         params = {
             "method": experiment.method,

@@ -12,6 +12,7 @@ from dat_lib.methods.registry import make_method
 from dat_lib.reference_sets import reference_notes
 from tasks.columns import integers, texts, vectors_of
 from tasks.embedded import embedded_samples
+from tasks.logit_scales import logit_scale
 from tasks.prompt_vectors import prompt_vectors
 from tasks.reference_table import references_of
 from tasks.step import Output, Work
@@ -64,7 +65,7 @@ def _problem(work: Work, method: Method, samples: pa.Table, test: Array, pool: A
         pool_labels=integers(samples, "label")[pool] if needs.pool_labels else None,
         pool_attributes=integers(samples, "attribute")[pool] if needs.pool_attributes else None,
         densities=_densities(work, needs.densities, ids[test], pool) if needs.densities is not None else None,
-        logit_scale=_logit_scale(work),
+        logit_scale=logit_scale(work),
         seed=params["seed"],
         device=work.resources.get("device", "cpu"),
     )
@@ -82,14 +83,6 @@ def _densities(work: Work, wanted: DensityNeeds, query_ids: IdArray, pool: Array
     # A copy, for the table's own memory cannot be written to, which torch minds.
     log_density = vectors_of(table, "log_density").reshape(-1, params["n_classes"], params["n_attributes"]).copy()
     return Densities(log_density, {**notes, **reference_notes(references, query_ids)})
-
-
-def _logit_scale(work: Work) -> float:
-    """Return the model's own, or for embeddings without a model at hand the one its spec says."""
-    if "weights" not in work.inputs:
-        return float(work.params["logit_scale"])
-    facts = dict(zip(*work.inputs["weights"].to_pydict().values(), strict=True))
-    return float(facts["logit_scale"])
 
 
 def _margin(prediction: Prediction) -> Array | list[None]:

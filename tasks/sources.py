@@ -26,11 +26,26 @@ _OWN_WORDS = ("sample_table", "image_folder")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset by its name, with its prompts."""
+    """A dataset by its name, with its prompts, and those chosen in their place where others are."""
 
     name: str
     spec: DatasetSpec
     prompts: PromptSet
+    chosen: str = ""
+    chosen_prompts: PromptSet | None = None
+
+    def text_address(self, backbone: "Backbone") -> dict[str, str | int]:
+        """Return the address of the embeddings of its prompts."""
+        return {
+            "dataset": self.name,
+            "backbone": backbone.name,
+            **({"variant": f"prompts={self.chosen}"} if self.chosen else {}),
+        }
+
+    @property
+    def all_prompts(self) -> list[str]:
+        """Every prompt that is to be embedded."""
+        return (self.chosen_prompts or self.prompts).all_prompts()
 
 
 @dataclass(frozen=True)
@@ -105,9 +120,9 @@ class Sources:
         )
         texts = Cell(
             step="text_embeddings",
-            address=both,
+            address=dataset.text_address(backbone),
             modules=("tasks.text_encoding", *weights.modules[1:]),
-            params={"backbone": weights.params, "prompts": dataset.prompts.all_prompts()},
+            params={"backbone": weights.params, "prompts": dataset.all_prompts},
             parents={"weights": weights.name},
             resources=weights.resources,
         )
@@ -155,14 +170,16 @@ def _given(
 ) -> dict[str, Cell]:
     """Cells for embeddings that exist already or are drawn."""
 
-    def cell(step: str, **params: Any) -> Cell:
+    both: dict[str, str | int] = {"dataset": dataset.name, "backbone": backbone.name}
+
+    def cell(step: str, address: dict[str, str | int] = both, **params: Any) -> Cell:
         return Cell(
             step=step,
-            address={"dataset": dataset.name, "backbone": backbone.name},
+            address=address,
             modules=(f"tasks.{step}", loader),
             params={"loader": loader, "settings": settings, **params},
             **more,
         )
 
-    cells = [cell("samples"), cell("image_embeddings"), cell("text_embeddings", prompts=dataset.prompts.all_prompts())]
-    return {made.step: made for made in cells}
+    texts = cell("text_embeddings", dataset.text_address(backbone), prompts=dataset.all_prompts)
+    return {made.step: made for made in (cell("samples"), cell("image_embeddings"), texts)}

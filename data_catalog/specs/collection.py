@@ -84,6 +84,15 @@ class Specs:
         """Return a prompt set."""
         return self._read("prompts", name, PromptSet)
 
+    def prompts_of(self, dataset: str, chosen: str = "") -> str:
+        """Return the name of a dataset's own prompt set, or of one chosen in its place.
+
+        It is chosen by its name, or by what that adds to the own set's: `robust` for `waterbirds-robust`.
+        """
+        own = self.dataset(dataset).prompts
+        added = f"{own}-{chosen}"
+        return own if not chosen else added if self.files("prompts", added) else chosen
+
     def suite(self, name: str) -> SuiteSpec:
         """Return a suite."""
         return self._read("suites", name, SuiteSpec)

@@ -3,11 +3,12 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Setting = bool | int | float | str
+Seeds = list[Annotated[int, Field(ge=0)]]
 Split = Literal["train", "val", "test"]
 Groups = Literal["class_attribute", "attribute"]
 
@@ -96,12 +97,37 @@ class MethodSettings(Spec):
 
 
 class Grid(Spec):
-    """Every combination of what is listed. A list under `set` is swept; each value becomes a variant."""
+    """Every combination of what is listed. A list under `set` is swept; each value becomes a variant.
+
+    `prompts` are prompt sets in place of a dataset's own, by their names or by what those add to the name of the
+    dataset's own set: `robust` is `waterbirds-robust` on one dataset and `celeba-robust` on another.
+    """
 
     datasets: list[Name] = Field(min_length=1)
     backbones: list[Name] = Field(min_length=1)
     methods: list[Name] = Field(min_length=1)
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(default=[0], min_length=1)
+    seeds: Seeds = Field(default=[0], min_length=1)
+    prompts: list[Name] = []
+    set: dict[str, Setting | list[Setting]] = {}
+
+
+class Diagnostics(Spec):
+    """Diagnostics of embeddings, and of what `methods` make of them, as tables; `set` and `prompts` as in a grid."""
+
+    datasets: list[Name] = Field(min_length=1)
+    backbones: list[Name] = Field(min_length=1)
+    kinds: list[Name] = Field(min_length=1)
+    methods: list[Name] = Field(default=["dat"], min_length=1)
+    seeds: Seeds = Field(default=[0], min_length=1)
+    prompts: list[Name] = []
+    set: dict[str, Setting | list[Setting]] = {}
+
+
+class Theory(Spec):
+    """Checks of the paper's theory. A setting is an argument of the check, as it stands: a list is not swept."""
+
+    checks: list[Name] = Field(min_length=1)
+    seeds: Seeds = Field(default=[0], min_length=1)
     set: dict[str, Setting | list[Setting]] = {}
 
 
@@ -109,4 +135,12 @@ class SuiteSpec(Spec):
     """What one run computes."""
 
     title: str = ""
-    grid: list[Grid] = Field(min_length=1)
+    grid: list[Grid] = []
+    diagnostics: list[Diagnostics] = []
+    theory: list[Theory] = []
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "SuiteSpec":
+        if not (self.grid or self.diagnostics or self.theory):
+            raise ValueError("a suite needs at least one table [[grid]], [[diagnostics]] or [[theory]]")
+        return self

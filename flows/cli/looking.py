@@ -268,8 +268,9 @@ def _present_state(home: Home, name: str) -> str:
         "UNION SELECT dataset, backbone, method, variant, seed FROM artifacts WHERE cell = ?",
         [name, name],
     ).records()[0]
+    step = name.partition("/")[0]
     try:
-        decisions = Planner(Store(home)).plan(Graph(Specs.from_environment(home)).cells_at(address))
+        decisions = Planner(Store(home)).plan(Graph(Specs.from_environment(home)).cells_at(address, step))
     except UserError as error:
         return f"cannot be planned: {error.problem}"
     decision = next(decision for decision in decisions if decision.cell.name == name)

@@ -110,8 +110,8 @@ def test_a_method_with_attribute_prompts_of_its_own_has_references_of_its_own(da
     assert dat(*words).code == 0
     assert dat("run", *request("dat_star")).code == 0
     for cell in (
-        "attributes/birds/my-clip/prompts=dat_star",
-        "references/birds/my-clip/groups=inferred, n=64, prompts=dat_star",
-        "densities/birds/my-clip/groups=inferred, k=3, n=8, prompts=dat_star",
+        "attributes/birds/my-clip/words=dat_star",
+        "references/birds/my-clip/groups=inferred, n=64, words=dat_star",
+        "densities/birds/my-clip/groups=inferred, k=3, n=8, words=dat_star",
     ):
         assert "now: up to date" in dat("why", cell).out, cell

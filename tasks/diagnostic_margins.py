@@ -1,0 +1,35 @@
+"""How far apart scores lie, with DAT and with zero-shot."""
+
+from dat_lib.diagnostics.margins import margin_histograms, score_margins
+from tasks.diagnostic_densities import measured, translation
+from tasks.diagnostic_inputs import group_names, in_one_go
+from tasks.logit_scales import logit_scale
+from tasks.result_table import result_table
+from tasks.step import Output, Work
+
+
+def compute(work: Work) -> Output:
+    """Return one row a test sample and method, or one a bin of the margins of a method."""
+    found, similarity, log_density = measured(work)
+    margins = score_margins(
+        similarity,
+        log_density,
+        found.labels,
+        found.attributes,
+        **translation(work, "strength", "terms", "score", "epsilon"),
+        temperature=work.params["settings"]["temperature"] or 1 / logit_scale(work),
+    )
+    return in_one_go(
+        work,
+        {
+            "diagnostic_margins": lambda: result_table(
+                margins,
+                {
+                    "sample_id": found.ids[margins.row],
+                    "group_name": group_names(work, margins.label.tolist(), margins.attribute.tolist()),
+                },
+                leave_out=("row",),
+            ),
+            "diagnostic_margin_histograms": lambda: result_table(margin_histograms(margins, work.params["bins"])),
+        },
+    )
