@@ -208,8 +208,13 @@ from tests.tasks.test_settling import flaky
 home = Home.from_environment()
 home.prepare()
 batch = flaky(Path(sys.argv[1]), sys.argv[2])
-state = flow(lambda: score(Order(home, "r000001"), batch, {}, {}, return_state=True), name="retried")()
-print(state.name, state.result(raise_on_failure=False).outcomes[0].outcome, Path(sys.argv[1]).read_text())
+
+@flow(name="retried")
+def retried() -> None:
+    state = score(Order(home, "r000001"), batch, {}, {}, return_state=True)
+    print(state.name, state.result(raise_on_failure=False).outcomes[0].outcome, Path(sys.argv[1]).read_text())
+
+retried()
 """
 
 
