@@ -26,6 +26,8 @@ HEAVY = {
     "scipy",
     "pandas",
     "duckdb",
+    "matplotlib",
+    "jinja2",
 }
 BUILT_ON_PREFECT = {
     "flows.benchmark",

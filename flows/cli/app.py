@@ -3,7 +3,7 @@
 import typer
 
 from data_catalog.errors import UserError
-from flows.cli import computing, importing, keeping, looking
+from flows.cli import computing, importing, keeping, looking, reporting
 from flows.cli.output import complain, note
 
 _INTERRUPTED = 130
@@ -33,6 +33,7 @@ app.add_typer(imports, name="import")
 
 app.command()(computing.run)
 app.command()(computing.plan)
+app.command()(reporting.report)
 app.command()(looking.why)
 app.command()(looking.status)
 app.command()(looking.sql)

@@ -1,0 +1,93 @@
+"""What a report is about: the results that a request asks for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from data_catalog.cell import Cell
+from data_catalog.home import Home
+from data_catalog.reader import query
+from tasks.reporting.document import Column, Record, Table
+
+_NAMES = ("dataset", "backbone", "method", "variant")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The results asked for, by (dataset, backbone, method, variant, seed), and where to look for them."""
+
+    home: Home
+    results: frozenset[tuple[str, str, str, str, int]]
+
+    @classmethod
+    def of(cls, home: Home, cells: Iterable[Cell]) -> "Scope":
+        """Return the scope of some cells: the results among them."""
+        found = (cell.address for cell in cells if cell.step == "metrics")
+        return cls(home, frozenset((*(str(a[name]) for name in _NAMES), int(a["seed"])) for a in found))  # type: ignore[misc]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Datasets and backbones, as pairs."""
+        return sorted({result[:2] for result in self.results})
+
+    @property
+    def datasets(self) -> list[str]:
+        """Names of the datasets."""
+        return sorted({result[0] for result in self.results})
+
+    def where(self, *, variants: bool | None = None, shared: bool = False, of: str = "") -> str:
+        """Return a condition on dataset, backbone, method and variant.
+
+        `variants` True or False is for variants or main settings alone; `shared` lets in what belongs to no method.
+        `of` is the table whose columns are meant.
+        """
+        places = {name: sorted({str(result[i]) for result in self.results}) for i, name in enumerate(_NAMES)}
+        if variants is not None:
+            places["variant"] = [setting for setting in places["variant"] if bool(setting) is variants]
+        if shared:
+            del places["variant"]
+            places = {name: ["", *values] for name, values in places.items()}
+        table = f"{of}." if of else ""
+        return " AND ".join(f"{table}{name} IN ({_list(values)})" for name, values in places.items())
+
+    def ask(self, sql: str) -> list[Record]:
+        """Return the answer to a question."""
+        return list(query(self.home, sql).records())
+
+    def table(
+        self,
+        slug: str,
+        title: str,
+        sql: str,
+        columns: Iterable[Column],
+        *,
+        caption: str = "",
+        within: tuple[str, ...] = (),
+    ) -> Table:
+        """Return a table of the answer to a question."""
+        return Table(slug, title, sql, tuple(columns), self.ask(sql), caption, within)
+
+
+def literal(text: str) -> str:
+    """Return a text as it stands in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(text: str) -> str:
+    """Return a name as it stands in SQL."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _list(values: Iterable[str]) -> str:
+    return ", ".join(map(literal, values)) or "NULL"
+
+
+def slugged(*words: str) -> str:
+    """Return a name for files and places in a page, made of letters, digits and hyphens."""
+    import hashlib
+    import re
+
+    text = "-".join(words)
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    # Names that differ only in other characters must not share a file.
+    mark = "" if plain == text else "-" + hashlib.sha256(text.encode()).hexdigest()[:6]
+    return plain + mark
