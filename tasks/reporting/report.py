@@ -16,6 +16,7 @@ from data_catalog.home import Home
 from tasks.reporting.ablations import ablations_section
 from tasks.reporting.diagnostics import diagnostics_section
 from tasks.reporting.document import Record, Report, Table
+from tasks.reporting.examples import examples_section
 from tasks.reporting.groups import groups_section
 from tasks.reporting.html import as_html
 from tasks.reporting.latex import as_document, as_latex, in_papers
@@ -50,6 +51,7 @@ def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Seque
         ablations_section(scope),
         paper_section(scope),
         diagnostics_section(scope),
+        examples_section(scope),
         costs_section(scope),
         failures,
         changes_section(scope),
