@@ -15,10 +15,9 @@ from data_catalog.home import Home
 from data_catalog.store import Store
 from flows.prefect_artifacts import publish_drift, publish_leaderboard, publish_plan
 from flows.request import Request, resolve
-from flows.running import BenchmarkResult, Run, counts, run_benchmark
+from flows.running import Run, counts, run_benchmark
 from flows.stages import Placement, settle_stage
 from tasks.batches import stage_of
-from tasks.watching import Watcher
 
 _NAMED = 10
 
@@ -26,11 +25,10 @@ _NAMED = 10
 class Session:
     """What flows of this process share beside their parameters, which must be plain and small."""
 
-    def __init__(self, watcher: Watcher | None = None) -> None:
-        self.watcher = watcher
+    def __init__(self, run: Run | None = None) -> None:
+        self.run = run
         self.placement = Placement()
-        self.run: Run | None = None
-        self.result: BenchmarkResult | None = None
+        self.carried_out = False
 
 
 _session = Session()
@@ -44,10 +42,10 @@ def _run_name() -> str:
 
 
 @contextmanager
-def watched_by(watcher: Watcher) -> Iterator[Session]:
-    """Have `watcher` told what the next flow of this process does; the session then holds the result."""
+def session_for(run: Run) -> Iterator[Session]:
+    """Have the next flow of this process carry out a run that is planned and on record already."""
     global _session
-    _session = Session(watcher)
+    _session = Session(run)
     try:
         yield _session
     finally:
@@ -160,28 +158,22 @@ def _run(
     request: Request, placement: Placement, *, force: bool = False, gpu_slots: int = 1, only: str | None = None
 ) -> Any:
     """Plan and run. What is returned says how many cells came out how, or is the state of a flow that failed."""
-    home, session = Home.from_environment(), _session
-    requested = resolve(request, home)
-    session.placement = placement
-
-    def in_stages(run: Run) -> None:
-        session.run = run
-        publish_plan(run)
-        with placement.task_runner() as task_runner:
-            for stage, waves in run.stages().items():
-                titles = [batch.title for wave in waves for batch in wave]
-                FLOW_OF_STAGE[stage].with_options(task_runner=task_runner)(run.order.run_id, titles)
-
-    result = run_benchmark(
-        [cell for cell in requested.cells if only in (None, stage_of(cell))],
-        Store(home),
-        request=requested.words,
-        force=force,
-        gpu_slots=gpu_slots,
-        execute=in_stages,
-        watcher=session.watcher,
-    )
-    session.result = result
+    _session.placement = placement
+    if _session.run is not None:
+        _in_stages(_session.run)
+        result = _session.run.result()
+    else:
+        home = Home.from_environment()
+        requested = resolve(request, home)
+        result = run_benchmark(
+            [cell for cell in requested.cells if only in (None, stage_of(cell))],
+            Store(home),
+            request=requested.words,
+            force=force,
+            gpu_slots=gpu_slots,
+            execute=_in_stages,
+        )
+        _session.run = None
     if only is None:
         report(**_parameters(request))
     publish_drift(result)
@@ -189,6 +181,17 @@ def _run(
         names = ", ".join(outcome.cell.name for outcome in result.failed[:_NAMED])
         return Failed(message=f"{len(result.failed)} cells failed: {names}")
     return {"run_id": result.run_id, **counts(result.outcomes)}
+
+
+def _in_stages(run: Run) -> None:
+    """Carry a run out, a flow for each stage that has stale cells."""
+    _session.run = run
+    publish_plan(run)
+    with _session.placement.task_runner() as task_runner:
+        for stage, waves in run.stages().items():
+            titles = [batch.title for wave in waves for batch in wave]
+            FLOW_OF_STAGE[stage].with_options(task_runner=task_runner)(run.order.run_id, titles)
+    _session.carried_out = True
 
 
 def _settle_stage(stage: str) -> None:

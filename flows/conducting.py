@@ -1,53 +1,45 @@
-"""From the command line to the flow: Prefect is prepared, imported and run, and its troubles are explained."""
+"""From the command line to the flow: Prefect is prepared, imported and run, and troubles with it are explained."""
 
 from data_catalog.errors import UserError
-from data_catalog.home import Home
 from flows.prefect_settings import prepare_prefect, server_address
 from flows.request import Request
-from flows.running import BenchmarkResult
-from tasks.watching import Watcher
+from flows.running import Run
 
 _ANSWER_SECONDS = 10
 
 
 def conduct(
+    run: Run,
     request: Request,
-    home: Home,
-    watcher: Watcher,
     *,
-    force: bool = False,
     runner: str = "threads",
     workers: int = 1,
     dask_address: str | None = None,
-    gpu_slots: int = 1,
-) -> BenchmarkResult:
-    """Run the benchmark flow in this process, on the server that is named or on a temporary one."""
-    home.prepare()
+) -> None:
+    """Have the benchmark flow carry out a run in this process, on the server that is named or on a temporary one."""
     _reach_server()
-    prepare_prefect(home)
+    prepare_prefect(run.order.home)
     from prefect import State
 
-    from flows.benchmark import benchmark, watched_by
+    from flows.benchmark import benchmark, session_for
 
-    with watched_by(watcher) as session:
+    with session_for(run) as session:
         state = benchmark(
             suite=request.suite,
             datasets=list(request.datasets),
             backbones=list(request.backbones),
             methods=list(request.methods),
             settings=list(request.settings),
-            force=force,
+            force=run.order.force,
             runner=runner,
             workers=workers,
             dask_address=dask_address,
-            gpu_slots=gpu_slots,
+            gpu_slots=run.order.gpu_slots,
             return_state=True,
         )
-    if session.result is None:
+    if not session.carried_out:
         assert isinstance(state, State)
         state.result()
-        raise AssertionError("the flow ended without a result")
-    return session.result
 
 
 def _reach_server() -> None:

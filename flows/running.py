@@ -53,6 +53,11 @@ class Run:
         """What the plan says is to be done, or may be once its inputs are there."""
         return [decision for decision in self.decisions if decision.action != "up to date"]
 
+    def result(self) -> BenchmarkResult:
+        """Return what has come of the cells that are settled."""
+        settled = [self.outcomes[cell.name] for cell in self.cells if cell.name in self.outcomes]
+        return BenchmarkResult(self.order.run_id, settled)
+
     def stages(self) -> dict[str, list[list[Batch]]]:
         """Return the stale cells by stage, in waves of batches."""
         return batches(self.cells, {decision.cell.name for decision in self.stale})
@@ -153,7 +158,7 @@ def run_benchmark(
                         run.settled(CellOutcome(decision.cell, "up to date", "up to date", "", decision.key))
                 if run.stale:
                     execute(run)
-            result = BenchmarkResult(record.run_id, [run.outcomes[cell.name] for cell in cells])
+            result = run.result()
             record.end("failed" if result.failed else "done")
     finally:
         # The index is derived: where it cannot be written, readers answer from the manifests.

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,35 +72,25 @@ def run(
         dat run --dataset mine --backbone my-clip
         dat run paper --runner dask --workers 4
     """
+    from flows.conducting import conduct
+    from flows.running import Executor, in_turn, run_benchmark
+
     home = Home.from_environment()
     request = Request(suite, dataset or (), backbone or (), method or (), overrides or ())
     requested = _requested(request, home)
+    execute: Executor = in_turn
+    if runner is not Runner.inline:
+        execute = partial(conduct, request=request, runner=runner, workers=workers, dask_address=dask_address)
     with LiveSteps(requested.cells, quiet=as_json) as live:
-        stale = force or any(decision.action != "up to date" for decision in Planner(Store(home)).plan(requested.cells))
-        if runner is Runner.inline or not stale:
-            from flows.running import run_benchmark
-
-            result = run_benchmark(
-                requested.cells,
-                Store(home),
-                request=requested.words,
-                force=force,
-                gpu_slots=gpu_slots,
-                watcher=live,
-            )
-        else:
-            from flows.conducting import conduct
-
-            result = conduct(
-                request,
-                home,
-                live,
-                force=force,
-                runner=runner.value,
-                workers=workers,
-                dask_address=dask_address,
-                gpu_slots=gpu_slots,
-            )
+        result = run_benchmark(
+            requested.cells,
+            Store(home),
+            request=requested.words,
+            force=force,
+            gpu_slots=gpu_slots,
+            execute=execute,
+            watcher=live,
+        )
     _print_result(home, requested, result, as_json=as_json)
     if result.failed:
         raise typer.Exit(1)
