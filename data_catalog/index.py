@@ -23,6 +23,7 @@ from data_catalog.home import Home
 from data_catalog.locking import lock
 from data_catalog.manifest import Manifest
 from data_catalog.runs import read_run
+from data_catalog.step_views import STEP_VIEWS, quoted
 from data_catalog.store import Store
 
 if TYPE_CHECKING:
@@ -43,8 +44,19 @@ VIEWS = (
     "paper",
     "leaderboard",
     "vs_paper",
+    "sweeps",
+    "sensitivity",
+    "efficiency",
+    *STEP_VIEWS,
 )
 _BATCH = 2000
+_PREDICTIONS = {
+    "sample_id": "VARCHAR",
+    "label": "INTEGER",
+    "attribute": "INTEGER",
+    "prediction": "INTEGER",
+    "margin": "DOUBLE",
+}
 
 
 def update_index(home: Home, *, anew: bool = False) -> None:
@@ -92,7 +104,9 @@ def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: boo
     connection.execute("COMMIT")
     for view in VIEWS:
         if view == "predictions":
-            _make_prediction_views(connection, home)
+            _make_file_views(connection, home, view, "store.prediction_files", _PREDICTIONS)
+        elif view in STEP_VIEWS:
+            _make_file_views(connection, home, view, f"store.{view}_files", STEP_VIEWS[view].types)
         else:
             connection.execute(_sql(view))
 
@@ -129,6 +143,8 @@ def _fingerprint(stamps: dict[tuple[str, str], int], sizes: dict[str, int]) -> s
 
 @cache
 def _sql(name: str) -> str:
+    if name in STEP_VIEWS:
+        return STEP_VIEWS[name].sql(f"store.{name}_files")
     return (resources.files("data_catalog") / "views" / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -155,7 +171,7 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
     if has_log(home) or not home.index.exists():
         return False
     try:
-        connection.execute(f"ATTACH {_quoted(home.index)} AS file (READ_ONLY)")
+        connection.execute(f"ATTACH {quoted(home.index)} AS file (READ_ONLY)")
         try:
             origin = connection.execute("SELECT recipe, home FROM file.store.meta").fetchone()
             if origin != (recipe(), str(home.root)):
@@ -285,36 +301,31 @@ def _insert(connection: "DuckDBPyConnection", table: str, rows: list[dict[str, A
         )
 
 
-def _make_prediction_views(connection: "DuckDBPyConnection", home: Home) -> None:
-    """Make the views over prediction files, into which DuckDB looks at once, and which it refuses to make over none.
+def _make_file_views(
+    connection: "DuckDBPyConnection", home: Home, step: str, files: str, types: Mapping[str, str]
+) -> None:
+    """Make the views over a step's files, into which DuckDB looks at once, and which it refuses to make over none.
 
-    With a damaged file among them, questions about predictions fail, and no others; nor does the index seem current.
+    With a damaged file among them, questions about these tables fail, and no others; nor does the index seem current.
     """
     import duckdb
 
-    pattern = home.objects / "predictions" / "*.parquet"
-    view = "CREATE OR REPLACE VIEW store.prediction_files AS SELECT"
-    columns = (
-        "NULL::VARCHAR AS sample_id, NULL::INTEGER AS label, NULL::INTEGER AS attribute, "
-        "NULL::INTEGER AS prediction, NULL::DOUBLE AS margin"
-    )
+    pattern = home.objects / step / "*.parquet"
+    view = f"CREATE OR REPLACE VIEW {files} AS SELECT"
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in types.items())
     source = f"{columns}, NULL::VARCHAR AS filename WHERE false"
     try:
         if any(pattern.parent.glob(pattern.name)):
-            source = f"* FROM read_parquet({_quoted(pattern)}, filename = true, union_by_name = true)"
+            source = f"* FROM read_parquet({quoted(pattern)}, filename = true, union_by_name = true)"
             with duckdb.connect(":memory:") as apart:  # some damage makes DuckDB give up the whole database
                 apart.execute(f"SELECT {source} LIMIT 0")
         connection.execute(f"{view} {source}")
-        connection.execute(_sql("predictions"))
+        connection.execute(_sql(step))
     except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
         problem = f"one of {pattern} cannot be read: {str(error).partition(chr(10))[0]}"
-        connection.execute(f"{view} {columns}, error({_quoted(problem)})::VARCHAR AS filename")
-        connection.execute(_sql("predictions"))
+        connection.execute(f"{view} {columns}, error({quoted(problem)})::VARCHAR AS filename")
+        connection.execute(_sql(step))
         connection.execute("UPDATE store.meta SET fingerprint = NULL")
-
-
-def _quoted(text: object) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 # For each cell the artifact that the last run decided for, else the newest one that was computed for it.

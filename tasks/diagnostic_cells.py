@@ -77,7 +77,7 @@ def diagnostic_cells(
     address: dict[str, str | int] = {"dataset": asked.dataset, "backbone": asked.backbone}
     if method is not None:
         address["method"] = asked.method
-        params = {**params, "settings": dataclasses.asdict(method)}  # type: ignore[call-overload]
+        params = {**params, "method": asked.method, "settings": dataclasses.asdict(method)}  # type: ignore[call-overload]
     cells = [
         Cell(
             step=step,

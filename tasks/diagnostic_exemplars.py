@@ -34,11 +34,12 @@ def compute(work: Work) -> Output:
         found,
         {
             "group_name": group_names(work, found.label.tolist(), found.attribute.tolist()),
+            "place": found.order,
             "file": [pool.files[row] for row in found.position.tolist()],
             "true_label": pool.labels[found.position],
             "true_attribute": pool.attributes[found.position],
         },
-        leave_out=("position",),
+        leave_out=("position", "order"),
     )
     dropped = [[group.label, group.attribute, group.have, group.need] for group in listed.dropped]
     return Output(table, {"groups": len(listed.groups), "dropped_groups": dropped})

@@ -1,5 +1,6 @@
 """How far apart scores lie, with DAT and with zero-shot."""
 
+from dat_lib.arrays import IdArray
 from dat_lib.diagnostics.margins import margin_histograms, score_margins
 from tasks.diagnostic_densities import measured, translation
 from tasks.diagnostic_inputs import group_names, in_one_go
@@ -19,17 +20,26 @@ def compute(work: Work) -> Output:
         **translation(work, "strength", "terms", "score", "epsilon"),
         temperature=work.params["settings"]["temperature"] or 1 / logit_scale(work),
     )
+    histograms = margin_histograms(margins, work.params["bins"])
     return in_one_go(
         work,
         {
             "diagnostic_margins": lambda: result_table(
                 margins,
                 {
+                    "scored_by": _scored_by(work, margins.method),
                     "sample_id": found.ids[margins.row],
                     "group_name": group_names(work, margins.label.tolist(), margins.attribute.tolist()),
                 },
-                leave_out=("row",),
+                leave_out=("row", "method"),
             ),
-            "diagnostic_margin_histograms": lambda: result_table(margin_histograms(margins, work.params["bins"])),
+            "diagnostic_margin_histograms": lambda: result_table(
+                histograms, {"scored_by": _scored_by(work, histograms.series)}, leave_out=("series",)
+            ),
         },
     )
+
+
+def _scored_by(work: Work, names: IdArray) -> list[str]:
+    """Return `zero_shot` or the method, which the library calls `dat` whatever its references."""
+    return [work.params["method"] if name == "dat" else name for name in names.tolist()]
