@@ -87,8 +87,8 @@ def test_names_are_known_and_variants_parse(rows):
             assert row[column] in known, row
         for pair in row["variant"].split(", ") if row["variant"] else []:
             assert re.fullmatch(
-                r"(strength|n|k|noise|occurrence)=\d+|density=(slof|knn|dao-mle|dao-mom)|terms=(group|average)"
-                r"|prompts=(robust|t1|t2)|template=t[123]|object=o[123]",
+                r"(strength|n|k|occurrence)=\d+|density=(slof|knn|dao)|lid=(mle|mom)|terms=(group|average)"
+                r"|corruption=0(\.05|\.1|\.15)?|prompts=(robust|t1|t2|t[123]-o[123])",
                 pair,
             ), row
 
