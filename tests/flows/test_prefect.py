@@ -100,35 +100,52 @@ def test_threads_and_two_dask_workers_give_equal_contents_to_one_cell_after_the_
     assert outcomes == [("computed",)], "what workers of other processes did is on record"
 
 
-def test_killed_ten_times_at_random_and_rerun(home: Home, environment: dict[str, str], tmp_path: Path) -> None:
+FEW_BIRDS = """
+prompts = "toybirds"
+[source]
+kind = "toybirds"
+settings = { seed = 3, train = 640, val = 40, test = 80 }
+"""
+
+
+def test_the_demo_in_small_killed_ten_times_at_random_and_rerun(
+    home: Home, environment: dict[str, str], tmp_path: Path
+) -> None:
+    request = ("run", "small-demo")
     undisturbed, apart = elsewhere(environment, tmp_path, "undisturbed")
-    dat(apart, *QUICK, "--runner", "inline")
+    for place in (home, undisturbed):
+        write_spec(place, "datasets/fewbirds", FEW_BIRDS)
+        demo = (ROOT / "data_catalog" / "specs" / "suites" / "demo.toml").read_text()
+        write_spec(place, "suites/small-demo", demo.replace('"toybirds"', '"fewbirds"'))
+    dat(apart, *request, "--runner", "inline")
     chance = random.Random(11)
     kept: dict[str, str] = {}
-    for attempt in range(10):
-        process = start(environment, *QUICK)
-        # Somewhere between before the first cell and after several, wherever the process then is.
-        told = chance.randint(0, 2)
-        while process.poll() is None and _decisions(home, attempt + 1, "computed") < told:
+    for _ in range(10):
+        process = start(environment, *request)
+        # Between before the first cell of this attempt and after several, wherever the process then is.
+        told = computed_so_far(home) + chance.randint(0, 3)
+        while process.poll() is None and computed_so_far(home) < told:
             time.sleep(0.02)
-        time.sleep(chance.uniform(0, 0.3))
+        time.sleep(chance.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert verify(Store(home)).damaged == ()
         now = contents(home)
         assert kept.items() <= now.items(), "nothing that was committed is lost"
         kept = now
+    assert kept, "no attempt got anywhere"
     unfinished = contents(undisturbed).keys() - kept.keys()
-    last = json.loads(dat(environment, *QUICK, "--json"))
+    assert unfinished, "nothing was left to finish"
+    last = json.loads(dat(environment, *request, "--json"))
     assert last["outcomes"].get("computed", 0) == len(unfinished)
     assert contents(home) == contents(undisturbed)
     question = "SELECT method, wg, avg FROM results ORDER BY method"
     assert query(home, question).rows == query(undisturbed, question).rows
 
 
-def _decisions(home: Home, number: int, outcome: str) -> int:
-    path = home.runs / f"r{number:06d}.jsonl"
-    return sum(line.get("outcome") == outcome for line in read_run(path)) if path.exists() else 0
+def computed_so_far(home: Home) -> int:
+    """How many cells all runs together have computed."""
+    return sum(line.get("outcome") == "computed" for path in home.runs.glob("r*.jsonl") for line in read_run(path))
 
 
 MIXED = """
@@ -242,7 +259,7 @@ def test_two_runs_at_once_share_the_work(home: Home, environment: dict[str, str]
 
 def test_ctrl_c_ends_it_at_once_and_the_same_command_goes_on(home: Home, environment: dict[str, str]) -> None:
     process = start(environment, "run", "demo")
-    while process.poll() is None and _decisions(home, 1, "computed") < 1:
+    while process.poll() is None and computed_so_far(home) < 1:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
