@@ -3,7 +3,7 @@
 import typer
 
 from data_catalog.errors import UserError
-from flows.cli import computing, importing, keeping, looking, reporting
+from flows.cli import computing, importing, keeping, looking, prompting, reporting
 from flows.cli.output import complain, note
 
 _INTERRUPTED = 130
@@ -30,6 +30,8 @@ catalog = typer.Typer(no_args_is_help=True, help="The index behind `dat sql`.")
 imports = typer.Typer(no_args_is_help=True, help="Bring in what exists already.")
 app.add_typer(catalog, name="catalog")
 app.add_typer(imports, name="import")
+prompts = typer.Typer(no_args_is_help=True, help="Words for prompts.")
+app.add_typer(prompts, name="prompts")
 
 app.command()(computing.run)
 app.command()(computing.plan)
@@ -41,6 +43,7 @@ app.command()(looking.sql)
 app.command("ls")(looking.list_specs)
 app.command()(keeping.validate)
 imports.command("embeddings")(importing.embeddings)
+prompts.command("wordnet")(prompting.wordnet)
 app.command()(keeping.verify)
 app.command()(keeping.gc)
 catalog.command("rebuild")(keeping.rebuild)
