@@ -33,25 +33,63 @@ class Answer:
 
 def query(home: Home, sql: str, parameters: list[Any] | None = None) -> Answer:
     """Answer one SELECT; a `UserError` for anything else and for SQL that is wrong."""
-    import duckdb
+    with Questions(home) as questions:
+        return questions.ask(sql, parameters)
 
-    _only_reads(sql)
-    try:
-        with _open_file(home) as (connection, problem):
-            if connection is not None:
-                return _answer(connection, sql, parameters, "file")
-    except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError, duckdb.PermissionException) as error:
-        raise _explained(error, sql) from error
-    except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
-        # Not the question's fault. A wrong block checksum, for one, comes as a plain duckdb.Error.
-        problem = f"damaged ({_first_line(error)})"
-    with duckdb.connect(":memory:") as connection:
-        bring_up_to_date(connection, home, reuse=problem == "behind")
-        _lock_down(connection, home)
+
+class Questions:
+    """Many questions, one after the other, by one thread: an index that must be made in memory is made once."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self._memory: DuckDBPyConnection | None = None
+        self._problem = ""
+
+    def __enter__(self) -> "Questions":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+    def ask(self, sql: str, parameters: list[Any] | None = None) -> Answer:
+        """Answer one SELECT, as `query` does."""
+        import duckdb
+
+        _only_reads(sql)
+        if self._memory is None:
+            try:
+                with _open_file(self.home) as (connection, self._problem):
+                    if connection is not None:
+                        return _answer(connection, sql, parameters, "file")
+            except (
+                duckdb.ProgrammingError,
+                duckdb.DataError,
+                duckdb.NotSupportedError,
+                duckdb.PermissionException,
+            ) as error:
+                raise _explained(error, sql) from error
+            except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
+                # Not the question's fault. A wrong block checksum, for one, comes as a plain duckdb.Error.
+                self._problem = f"damaged ({_first_line(error)})"
+            self._memory = self._made_in_memory()
         try:
-            return _answer(connection, sql, parameters, problem)
+            return _answer(self._memory, sql, parameters, self._problem)
         except duckdb.Error as error:
             raise _explained(error, sql) from error
+
+    def _made_in_memory(self) -> "DuckDBPyConnection":
+        import duckdb
+
+        connection = duckdb.connect(":memory:")
+        try:
+            bring_up_to_date(connection, self.home, reuse=self._problem == "behind")
+            _lock_down(connection, self.home)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def index_condition(home: Home) -> str:

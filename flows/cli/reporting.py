@@ -8,6 +8,7 @@ import typer
 from rich.markup import escape
 
 from data_catalog.home import Home
+from data_catalog.reader import Questions
 from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
 from flows.cli.output import AsJson, console, note, print_json, print_table
 from flows.request import Request, resolve
@@ -76,7 +77,8 @@ def explain(
     from tasks.reporting.explaining import explain as take_apart
 
     home = Home.from_environment()
-    found = take_apart(home, dataset, backbone, sample, method=method, variant=variant, nearest=nearest)
+    with Questions(home) as questions:
+        found = take_apart(questions, dataset, backbone, sample, method=method, variant=variant, nearest=nearest)
     if as_json:
         print_json(asdict(found))
     else:

@@ -18,6 +18,7 @@ _SHOWN_ELSEWHERE = frozenset(
         "predictions",
         "results",
         "runs",
+        "sweeps",
         "vs_paper",
     }
 )
@@ -30,14 +31,16 @@ def diagnostics_section(scope: Scope) -> Section:
     views = scope.ask(
         "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' ORDER BY view_name"
     )
-    tables = [
-        table
+    found = {
+        str(view["view_name"]): _table(scope, str(view["view_name"]), str(view["comment"] or ""))
         for view in views
         if view["view_name"] not in _SHOWN_ELSEWHERE
-        and (table := _table(scope, str(view["view_name"]), str(view["comment"] or ""))).records
-    ]
-    remark = "" if tables else "The catalog has no diagnostics of these datasets and backbones."
-    return Section("diagnostics", "Diagnostics", tables=tables, remark=remark)
+    }
+    tables = [table for table in found.values() if 0 < len(table.records) <= _MOST_ROWS]
+    large = [name for name, table in found.items() if len(table.records) > _MOST_ROWS]
+    text = [f"Too long for a page, and there in SQL: {', '.join(large)}."] if large else []
+    remark = "" if tables or large else "The catalog has no diagnostics of these datasets and backbones."
+    return Section("diagnostics", "Diagnostics", text, tables, remark=remark)
 
 
 def _table(scope: Scope, view: str, comment: str) -> Table:
@@ -58,7 +61,7 @@ def _table(scope: Scope, view: str, comment: str) -> Table:
         if conditions
         else ""
     )
-    sql = f"SELECT *\nFROM {identifier(view)}{where}{order}\nLIMIT {_MOST_ROWS}"
+    sql = f"SELECT *\nFROM {identifier(view)}{where}{order}\nLIMIT {_MOST_ROWS + 1}"
     columns = [
         Column(
             str(c["column_name"]),
@@ -69,7 +72,7 @@ def _table(scope: Scope, view: str, comment: str) -> Table:
         for c in described
         if c["column_name"] not in _HIDDEN
     ]
-    caption = f"{comment} The view {view}, at most {_MOST_ROWS} rows."
+    caption = f"{comment} (the view {view})"
     return scope.table(slugged("view", view), view.replace("_", " ").capitalize(), sql, columns, caption=caption)
 
 

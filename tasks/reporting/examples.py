@@ -37,7 +37,7 @@ def examples_section(scope: Scope) -> Section:
     for dataset, backbone in pairs[:_MOST_PAIRS]:
         sql = _CHOICE.format(dataset=literal(dataset), backbone=literal(backbone), each=_EACH)
         try:
-            explained = [explain(scope.home, dataset, backbone, str(row["sample_id"])) for row in scope.ask(sql)]
+            explained = [explain(scope.questions, dataset, backbone, str(row["sample_id"])) for row in scope.ask(sql)]
         except (UserError, DamagedError):  # what stands behind an old prediction may have been collected or damaged
             continue
         examples += illustrated(scope.home, explained)

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from dat_lib.arrays import normalise
 from dat_lib.translation import similarities, translate
 from data_catalog.errors import UserError
-from data_catalog.home import Home
 from data_catalog.manifest import Manifest
-from data_catalog.reader import query
+from data_catalog.reader import Questions
 from data_catalog.store import Store
 from tasks.prompt_vectors import prompt_vectors
 from tasks.reference_table import references_of
@@ -74,13 +73,20 @@ class Explanation:
 
 
 def explain(
-    home: Home, dataset: str, backbone: str, sample_id: str, *, method: str = "dat", variant: str = "", nearest: int = 5
+    questions: Questions,
+    dataset: str,
+    backbone: str,
+    sample_id: str,
+    *,
+    method: str = "dat",
+    variant: str = "",
+    nearest: int = 5,
 ) -> Explanation:
     """Take the stored prediction of a test sample apart; a `UserError` where there is none."""
     if method not in EXPLAINED:
         raise UserError(f"{method} cannot be explained", remedy=f"choose one of: {', '.join(EXPLAINED)}")
-    found = _prediction(home, (dataset, backbone, method, variant), sample_id)
-    store = Store(home)
+    found = _prediction(questions, (dataset, backbone, method, variant), sample_id)
+    store = Store(questions.home)
     made = _manifest(store, "predictions", found["key"])
     parents = {role: parent.key for role, parent in made.parents.items()}
     params, settings = made.params, made.params["settings"]
@@ -91,11 +97,11 @@ def explain(
     chosen = references_of(store.read(references), params).first(settings["n"], settings["k"], settings["shortage"])
     assert chosen.ids is not None
     wanted = [sample_id, *chosen.ids.tolist()]
-    vectors = {row["sample_id"]: row["embedding"] for row in _rows(home, images, wanted)}
+    vectors = {row["sample_id"]: row["embedding"] for row in _rows(questions, images, wanted)}
     query_vector = np.asarray([vectors[sample_id]], dtype=np.float32)
     text = prompt_vectors(params["text"], store.read(texts))
     similarity = similarities(query_vector, text["class"], text["group"])
-    (row,) = _rows(home, densities, [sample_id])
+    (row,) = _rows(questions, densities, [sample_id])
     shape = (1, params["n_classes"], params["n_attributes"])
     log_density = np.asarray(row["log_density"], dtype=np.float32).reshape(shape)
     temperature = settings["temperature"] or 1 / _logit_scale(store, made)
@@ -108,7 +114,7 @@ def explain(
         epsilon=settings["epsilon"],
         temperature=temperature,
     )[0]
-    classes, attributes = _words(home, (dataset, backbone, method, variant))
+    classes, attributes = _words(questions, (dataset, backbone, method, variant))
     terms = _group_terms(similarity.groups[0], log_density[0], settings, temperature)
     near = _nearest(query_vector, sample_id, chosen, vectors, nearest)
     groups = [
@@ -139,13 +145,15 @@ def explain(
     )
 
 
-def _prediction(home: Home, address: tuple[str, str, str, str], sample_id: str) -> dict[str, Any]:
+def _prediction(questions: Questions, address: tuple[str, str, str, str], sample_id: str) -> dict[str, Any]:
     where = "dataset = ? AND backbone = ? AND method = ? AND variant = ?"
     sql = f"SELECT label, attribute, prediction, key FROM predictions WHERE {where} AND sample_id = ? ORDER BY seed"
-    found = query(home, sql, [*address, sample_id]).records()
+    found = questions.ask(sql, [*address, sample_id]).records()
     if found:
         return found[0]
-    there = query(home, f"SELECT sample_id FROM predictions WHERE {where} ORDER BY sample_id LIMIT 3", [*address]).rows
+    there = questions.ask(
+        f"SELECT sample_id FROM predictions WHERE {where} ORDER BY sample_id LIMIT 3", [*address]
+    ).rows
     if there:
         some = ", ".join(row[0] for row in there)
         raise UserError(f"{address[0]} has no test sample {sample_id}", remedy=f"its samples are named as {some}")
@@ -157,7 +165,7 @@ def _prediction(home: Home, address: tuple[str, str, str, str], sample_id: str) 
     )
 
 
-def _words(home: Home, address: tuple[str, str, str, str]) -> tuple[list[str], list[str]]:
+def _words(questions: Questions, address: tuple[str, str, str, str]) -> tuple[list[str], list[str]]:
     """Return the names of classes and attributes."""
     import json
 
@@ -165,7 +173,7 @@ def _words(home: Home, address: tuple[str, str, str, str]) -> tuple[list[str], l
         "SELECT a.params FROM results r JOIN artifacts a USING (key) "
         "WHERE r.dataset = ? AND r.backbone = ? AND r.method = ? AND r.variant = ? LIMIT 1"
     )
-    rows = query(home, sql, [*address]).rows
+    rows = questions.ask(sql, [*address]).rows
     if not rows:
         raise UserError(f"the predictions of {address[2]} have no metrics yet", remedy="`dat run` computes them")
     params = json.loads(rows[0][0])
@@ -179,11 +187,11 @@ def _manifest(store: Store, step: str, key: str) -> Manifest:
     return manifest
 
 
-def _rows(home: Home, manifest: Manifest, sample_ids: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(questions: Questions, manifest: Manifest, sample_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of some samples, without reading those of all others into memory."""
-    files = [str(home.root / file.path) for file in manifest.files]
+    files = [str(questions.home.root / file.path) for file in manifest.files]
     sql = "SELECT * FROM read_parquet(?) WHERE list_contains(?, sample_id)"
-    return query(home, sql, [files, list(sample_ids)]).records()
+    return questions.ask(sql, [files, list(sample_ids)]).records()
 
 
 def _logit_scale(store: Store, made: Manifest) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from data_catalog.cell import Cell
 from data_catalog.errors import UserError
 from data_catalog.home import Home
+from data_catalog.reader import Questions
 from tasks.reporting.ablations import ablations_section
 from tasks.reporting.diagnostics import diagnostics_section
 from tasks.reporting.document import Record, Report, Table
@@ -42,24 +43,27 @@ def write_report(
 
 def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Sequence[str] = ()) -> Report:
     """Ask the catalog for everything that a report shows."""
-    scope = Scope.of(home, cells)
-    ranked = ranking(scope)
-    failures = failures_section(scope, remarks)
-    sections = [
-        results_section(scope, ranked),
-        groups_section(scope),
-        ablations_section(scope),
-        paper_section(scope),
-        diagnostics_section(scope),
-        examples_section(scope),
-        costs_section(scope),
-        failures,
-        changes_section(scope),
-        provenance_section(scope),
-    ]
-    sentences = headline(ranked) or ["No result is there yet."]
-    failed = sum(len(table.records) for table in failures.tables)
-    return Report(title or "dat-bench report", datetime.now(UTC), sentences, _tiles(scope, ranked, failed), sections)
+    with Questions(home) as questions:
+        scope = Scope.of(questions, cells)
+        ranked = ranking(scope)
+        failures = failures_section(scope, remarks)
+        sections = [
+            results_section(scope, ranked),
+            groups_section(scope),
+            ablations_section(scope),
+            paper_section(scope),
+            diagnostics_section(scope),
+            examples_section(scope),
+            costs_section(scope),
+            failures,
+            changes_section(scope),
+            provenance_section(scope),
+        ]
+        sentences = headline(ranked) or ["No result is there yet."]
+        failed = sum(len(table.records) for table in failures.tables)
+        return Report(
+            title or "dat-bench report", datetime.now(UTC), sentences, _tiles(scope, ranked, failed), sections
+        )
 
 
 def _tiles(scope: Scope, ranked: Sequence[Record], failed: int) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from data_catalog.cell import Cell
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.reader import Questions
 from tasks.reporting.document import Column, Record, Table
 
 _NAMES = ("dataset", "backbone", "method", "variant")
@@ -13,16 +13,21 @@ _NAMES = ("dataset", "backbone", "method", "variant")
 
 @dataclass(frozen=True)
 class Scope:
-    """The results asked for, by (dataset, backbone, method, variant, seed), and where to look for them."""
+    """The results asked for, by (dataset, backbone, method, variant, seed), and whom to ask about them."""
 
-    home: Home
+    questions: Questions
     results: frozenset[tuple[str, str, str, str, int]]
 
     @classmethod
-    def of(cls, home: Home, cells: Iterable[Cell]) -> "Scope":
+    def of(cls, questions: Questions, cells: Iterable[Cell]) -> "Scope":
         """Return the scope of some cells: the results among them."""
         found = (cell.address for cell in cells if cell.step == "metrics")
-        return cls(home, frozenset((*(str(a[name]) for name in _NAMES), int(a["seed"])) for a in found))  # type: ignore[misc]
+        return cls(questions, frozenset((*(str(a[name]) for name in _NAMES), int(a["seed"])) for a in found))  # type: ignore[misc]
+
+    @property
+    def home(self) -> Home:
+        """Where everything lies."""
+        return self.questions.home
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -51,7 +56,7 @@ class Scope:
 
     def ask(self, sql: str) -> list[Record]:
         """Return the answer to a question."""
-        return list(query(self.home, sql).records())
+        return list(self.questions.ask(sql).records())
 
     def table(
         self,
