@@ -41,22 +41,37 @@ class Listing(StrEnum):
 
 
 def sql(
-    question: Annotated[str, typer.Argument(help="One SELECT, DESCRIBE or SUMMARIZE.", show_default=False)],
+    question: Annotated[
+        str | None, typer.Argument(help="One SELECT, DESCRIBE or SUMMARIZE.", show_default=False)
+    ] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.table,
+    shell: Annotated[bool, typer.Option("--shell", help="Ask one question after the other.")] = False,
 ) -> None:
     """Ask the catalog a question in SQL.
 
-    Views: results, group_accuracy, predictions, leaderboard, paper, vs_paper, artifacts, lineage, runs, decisions,
-    costs. `DESCRIBE results` lists columns; `SELECT column_name, comment FROM duckdb_columns() WHERE table_name =
-    'results'` explains them.
+    Views: results, group_accuracy, predictions, comparisons, leaderboard, paper, vs_paper, artifacts, lineage, runs,
+    decisions, drift, costs and others: `--shell` and `.views` lists them all. `DESCRIBE results` lists columns; `SELECT
+    column_name, comment FROM duckdb_columns() WHERE table_name = 'results'` explains them.
 
     Examples:
 
         dat sql "SELECT method, wg, avg FROM leaderboard WHERE dataset = 'simbirds'"
         dat sql "SELECT * FROM results" --format csv > results.csv
         dat sql "SELECT cell, reason FROM decisions WHERE outcome = 'computed'" --format json
+        dat sql --shell
     """
-    answer = query(Home.from_environment(), question)
+    home = Home.from_environment()
+    if shell:
+        from flows.cli.shell import run_shell
+
+        run_shell(home, lambda answer: _print_answer(answer, output))
+    elif question is None:
+        raise UserError("what is the question?", remedy='dat sql "SELECT * FROM leaderboard", or dat sql --shell')
+    else:
+        _print_answer(query(home, question), output)
+
+
+def _print_answer(answer: Answer, output: Format) -> None:
     _mention_index(answer)
     if output is Format.json:
         print_json(_records(answer))

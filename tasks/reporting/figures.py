@@ -18,6 +18,7 @@ LINE = "#d1d9e0"
 ACCENT = "#0969da"
 QUIET = "#8c959f"
 SERIES = ("#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#9a6700")
+_LONGEST = 32
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.0,
@@ -38,6 +39,7 @@ _STYLE: dict[Any, Any] = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "svg.fonttype": "none",
+    "text.parse_math": False,
     "pdf.fonttype": 42,
 }
 
@@ -66,7 +68,7 @@ def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
                 axes.plot([row["wg_low"], row["wg_high"]], [position] * 2, color=colour, linewidth=3, alpha=0.45)
             axes.plot(row["wg"], position, "o", color=colour, markersize=6)
             axes.plot(row["avg"], position, "o", markerfacecolor="none", markeredgecolor=colour, markersize=6)
-        axes.set_yticks(range(len(rows)), names)
+        axes.set_yticks(range(len(rows)), list(map(_short, names)))
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(0, 100)
         axes.grid(visible=False, axis="y")
@@ -97,9 +99,9 @@ def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[R
             if np.isfinite(value) and len(groups) <= 12:
                 colour = "#ffffff" if value < 55 else "#000000"
                 axes.text(column + 0.5, row + 0.5, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=8)
-        axes.set_yticks(np.arange(len(names)) + 0.5, names)
+        axes.set_yticks(np.arange(len(names)) + 0.5, list(map(_short, names)))
         turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if len(groups) > 3 else {}
-        axes.set_xticks(np.arange(len(groups)) + 0.5, groups, **turned)
+        axes.set_xticks(np.arange(len(groups)) + 0.5, list(map(_short, groups)), **turned)
         axes.invert_yaxis()
         axes.grid(visible=False)
         axes.tick_params(length=0)
@@ -195,6 +197,11 @@ def for_page(figure: Figure) -> str:
     shown = f'style="width: {float(width.group(1)) / 72 * 96:.0f}px" ' if width else ""
     label = escape(figure.alternative, quote=True)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" {shown}', 1)
+
+
+def _short(text: str) -> str:
+    """Return a label that leaves room for what it labels."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _plain(text: str) -> str:
