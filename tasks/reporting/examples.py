@@ -5,21 +5,19 @@ from collections.abc import Iterator, Sequence
 from data_catalog.errors import DamagedError, UserError
 from data_catalog.home import Home
 from tasks.reporting.document import Column, Example, Picture, Section
-from tasks.reporting.explaining import Explanation, explain
-from tasks.reporting.scope import Scope, literal
+from tasks.reporting.explaining import Explanation, explain, files_of, stored_predictions
+from tasks.reporting.scope import Scope
 from tasks.reporting.thumbnails import thumbnails
 
 _MOST_PAIRS = 6
 _EACH = 2
 _SHOWN_GROUPS = 2
 
-_CHOICE = """SELECT d.sample_id, d.correct AS mended
-FROM predictions d
-JOIN predictions z USING (dataset, backbone, variant, seed, sample_id)
-WHERE d.dataset = {dataset} AND d.backbone = {backbone} AND d.variant = '' AND d.seed = 0
-    AND d.method = 'dat' AND z.method = 'zero_shot' AND d.correct <> z.correct
-QUALIFY row_number() OVER (PARTITION BY d.correct ORDER BY z.margin DESC, d.sample_id) <= {each}
-ORDER BY mended DESC, d.sample_id"""
+_CHOICE = """SELECT sample_id, d.prediction = d.label AS mended
+FROM read_parquet(?) d JOIN read_parquet(?) z USING (sample_id)
+WHERE (d.prediction = d.label) <> (z.prediction = z.label)
+QUALIFY row_number() OVER (PARTITION BY mended ORDER BY z.margin DESC, sample_id) <= ?
+ORDER BY mended DESC, sample_id"""
 
 COLUMNS = (
     Column("name", "Group"),
@@ -35,9 +33,9 @@ def examples_section(scope: Scope) -> Section:
     pairs = [pair for pair in scope.pairs if {(*pair, "dat", "", 0), (*pair, "zero_shot", "", 0)} <= scope.results]
     examples: list[Example] = []
     for dataset, backbone in pairs[:_MOST_PAIRS]:
-        sql = _CHOICE.format(dataset=literal(dataset), backbone=literal(backbone), each=_EACH)
         try:
-            explained = [explain(scope.questions, dataset, backbone, str(row["sample_id"])) for row in scope.ask(sql)]
+            chosen = _chosen(scope, dataset, backbone)
+            explained = [explain(scope.questions, dataset, backbone, sample) for sample in chosen]
         except (UserError, DamagedError):  # what stands behind an old prediction may have been collected or damaged
             continue
         examples += illustrated(scope.home, explained)
@@ -49,6 +47,17 @@ def examples_section(scope: Scope) -> Section:
         "`dat explain DATASET BACKBONE SAMPLE` takes any other apart."
     ]
     return Section("examples", title, text, examples=examples)
+
+
+def _chosen(scope: Scope, dataset: str, backbone: str) -> list[str]:
+    """Return samples on which DAT and zero-shot differ."""
+    ours, theirs = (
+        stored_predictions(scope.questions, (dataset, backbone, method, "")) for method in ("dat", "zero_shot")
+    )
+    if ours is None or theirs is None:
+        return []
+    files = [files_of(scope.questions, made) for made in (ours, theirs)]
+    return [str(row[0]) for row in scope.questions.ask(_CHOICE, [*files, _EACH]).rows]
 
 
 def illustrated(home: Home, explanations: Sequence[Explanation]) -> Iterator[Example]:

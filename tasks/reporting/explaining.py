@@ -85,9 +85,8 @@ def explain(
     """Take the stored prediction of a test sample apart; a `UserError` where there is none."""
     if method not in EXPLAINED:
         raise UserError(f"{method} cannot be explained", remedy=f"choose one of: {', '.join(EXPLAINED)}")
-    found = _prediction(questions, (dataset, backbone, method, variant), sample_id)
+    made, found = _prediction(questions, (dataset, backbone, method, variant), sample_id)
     store = Store(questions.home)
-    made = _manifest(store, "predictions", found["key"])
     parents = {role: parent.key for role, parent in made.parents.items()}
     params, settings = made.params, made.params["settings"]
     densities, references, images, texts = (
@@ -145,24 +144,36 @@ def explain(
     )
 
 
-def _prediction(questions: Questions, address: tuple[str, str, str, str], sample_id: str) -> dict[str, Any]:
-    where = "dataset = ? AND backbone = ? AND method = ? AND variant = ?"
-    sql = f"SELECT label, attribute, prediction, key FROM predictions WHERE {where} AND sample_id = ? ORDER BY seed"
-    found = questions.ask(sql, [*address, sample_id]).records()
-    if found:
-        return found[0]
-    there = questions.ask(
-        f"SELECT sample_id FROM predictions WHERE {where} ORDER BY sample_id LIMIT 3", [*address]
-    ).rows
-    if there:
-        some = ", ".join(row[0] for row in there)
-        raise UserError(f"{address[0]} has no test sample {sample_id}", remedy=f"its samples are named as {some}")
-    dataset, backbone, method, variant = address
-    settings = f" --set {variant}" if variant else ""
-    raise UserError(
-        f"there are no predictions of {method} for {dataset} × {backbone}{f' with {variant}' if variant else ''}",
-        remedy=f"compute them: dat run --dataset {dataset} --backbone {backbone} --method {method}{settings}",
+def stored_predictions(questions: Questions, address: tuple[str, str, str, str]) -> Manifest | None:
+    """Return the predictions behind the current result of (dataset, backbone, method, variant), of its first seed.
+
+    The view `predictions` would look into the files of all results.
+    """
+    sql = (
+        "SELECT l.parent_key FROM results r JOIN lineage l ON l.key = r.key AND l.role = 'predictions' "
+        "WHERE r.dataset = ? AND r.backbone = ? AND r.method = ? AND r.variant = ? ORDER BY r.seed LIMIT 1"
     )
+    keys = questions.ask(sql, [*address]).rows
+    return Store(questions.home).find("predictions", keys[0][0]) if keys else None
+
+
+def _prediction(
+    questions: Questions, address: tuple[str, str, str, str], sample_id: str
+) -> tuple[Manifest, dict[str, Any]]:
+    dataset, backbone, method, variant = address
+    made = stored_predictions(questions, address)
+    if made is None:
+        settings = f" --set {variant}" if variant else ""
+        raise UserError(
+            f"there are no predictions of {method} for {dataset} × {backbone}{f' with {variant}' if variant else ''}",
+            remedy=f"compute them: dat run --dataset {dataset} --backbone {backbone} --method {method}{settings}",
+        )
+    found = _rows(questions, made, [sample_id])
+    if not found:
+        sql = "SELECT sample_id FROM read_parquet(?) ORDER BY sample_id LIMIT 3"
+        some = ", ".join(row[0] for row in questions.ask(sql, [files_of(questions, made)]).rows)
+        raise UserError(f"{dataset} has no test sample {sample_id}", remedy=f"its samples are named as {some}")
+    return made, found[0]
 
 
 def _words(questions: Questions, address: tuple[str, str, str, str]) -> tuple[list[str], list[str]]:
@@ -189,9 +200,13 @@ def _manifest(store: Store, step: str, key: str) -> Manifest:
 
 def _rows(questions: Questions, manifest: Manifest, sample_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of some samples, without reading those of all others into memory."""
-    files = [str(questions.home.root / file.path) for file in manifest.files]
     sql = "SELECT * FROM read_parquet(?) WHERE list_contains(?, sample_id)"
-    return questions.ask(sql, [files, list(sample_ids)]).records()
+    return questions.ask(sql, [files_of(questions, manifest), list(sample_ids)]).records()
+
+
+def files_of(questions: Questions, manifest: Manifest) -> list[str]:
+    """Return the Parquet files of an artifact, for DuckDB to read."""
+    return [str(questions.home.root / file.path) for file in manifest.files]
 
 
 def _logit_scale(store: Store, made: Manifest) -> float:
