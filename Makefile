@@ -14,6 +14,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@# Prefect's empty database, which its temporary servers begin with: to make one takes half a minute.
+	@rm -rf $(VENV)/share/dat-bench/prefect && mkdir -p $(VENV)/share/dat-bench/prefect
+	@PREFECT_HOME="$(CURDIR)/$(VENV)/share/dat-bench/prefect" $(BIN)/prefect server database upgrade -y > /dev/null
 	@touch $@
 
 demo: install
