@@ -56,7 +56,7 @@ def extract(
     batch_size: int = 64,
     workers: int = 2,
     shard_rows: int = SHARD_ROWS,
-    progress: Callable[[int], None] = lambda images: None,
+    progress: Callable[[int, int], None] = lambda images, failures: None,
 ) -> Iterator[Shard]:
     """Embed rows 0 to `rows` - 1 of a dataset, shard by shard; the order of shards is not fixed with several backbones.
 
@@ -71,7 +71,8 @@ def extract(
     workers
         Processes that decode and preprocess for each backbone; 0 does it in this process.
     progress
-        Called with the number of images settled since the last call, possibly from several threads.
+        Called with the number of images settled since the last call, and of failures among them, possibly from
+        several threads.
     """
     if batch_size < 1 or workers < 0 or shard_rows < 1:
         raise ValueError("batch_size and shard_rows must be at least 1, workers at least 0")
@@ -103,7 +104,7 @@ class _Stream:
     runs: Sequence[tuple[int, range]]
     batch_size: int
     workers: int
-    progress: Callable[[int], None]
+    progress: Callable[[int, int], None]
     alone: bool
     """Whether all threads are this device's."""
 
@@ -144,7 +145,7 @@ class _Stream:
         vectors = np.empty((0, self.backbone.dimension), dtype=np.float32)
         if images is not None:
             vectors = self._encode(images)
-        self.progress(len(good) + len(failures))
+        self.progress(len(good) + len(failures), len(failures))
         return np.array(good, dtype=np.int64), vectors, failures
 
     def _encode(self, images: torch.Tensor) -> FloatArray:

@@ -81,10 +81,10 @@ class Run:
         self._end_if_stopped()
         self.watcher.started(cell)
 
-    def progressed(self, cell: Cell, done: int, total: int) -> None:
+    def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
         """Pass it on."""
         self._end_if_stopped()
-        self.watcher.progressed(cell, done, total)
+        self.watcher.progressed(cell, done, total, failed)
 
     def settled(self, outcome: CellOutcome) -> None:
         """Keep the record of a cell and pass it on. That one settled before is still up to date is no news."""

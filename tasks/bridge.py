@@ -38,7 +38,7 @@ class Bridge:
     store: Store
     code: CodeVersions
     run_id: str | None = None
-    on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None
+    on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None
     gpu_slots: int = 1
     _inputs: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
@@ -122,7 +122,7 @@ class Bridge:
             resources=cell.resources,
             kept=kept,
             together=[other.params for other in others.values()],
-            progress=lambda done, total: self.on_progress(cell, done, total),
+            progress=lambda done, total, failed: self.on_progress(cell, done, total, failed),
         )
         step = importlib.import_module(cell.modules[0])
         with gpu_slots(self.store.home, work.resources.get("device", "cpu"), self.gpu_slots):

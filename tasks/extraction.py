@@ -44,14 +44,14 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
     backbones = [open_backbone(params["backbone"], resources["weights"], device) for device in devices]
     check_facts(backbones[0], work.inputs["weights"])
     total = files.num_rows
-    done = sum(work.kept.values())
+    done, failed = sum(work.kept.values()), 0
     resumed, started = done, time.perf_counter()
-    work.progress(done, total)
+    work.progress(done, total, failed)
 
-    def progress(images: int) -> None:
-        nonlocal done
-        done += images
-        work.progress(done, total)
+    def progress(images: int, failures: int) -> None:
+        nonlocal done, failed
+        done, failed = done + images, failed + failures
+        work.progress(done, total, failed)
 
     lost = sum(min(SHARD_ROWS, total - n * SHARD_ROWS) - rows for n, rows in work.kept.items())
     unreadable: list[UnreadableImage] = []

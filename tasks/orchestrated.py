@@ -102,12 +102,12 @@ class _ProgressArtifact:
     def __init__(self) -> None:
         self._cell, self._artifact, self._shown = "", UUID(int=0), time.monotonic()
 
-    def __call__(self, cell: Cell, done: int, total: int) -> None:
+    def __call__(self, cell: Cell, done: int, total: int, failed: int) -> None:
         now = time.monotonic()
         if now - self._shown < _PROGRESS_SECONDS or not total:
             return
         self._shown = now
-        share, described = 100 * done / total, f"{cell.name}: {done:,} of {total:,}"
+        share, described = 100 * done / total, f"{cell.name}: {done:,} of {total:,}, {failed:,} failed"
         if cell.name == self._cell:
             update_progress_artifact(self._artifact, share, described)
         else:

@@ -52,7 +52,7 @@ def settle_batch(
     drafts: Mapping[str, Manifest],
     *,
     retry: bool = False,
-    on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None,
+    on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None,
 ) -> Settled:
     """Settle the cells of a batch in this process. One that fails stops only what needs it.
 
@@ -75,7 +75,7 @@ class Settler:
     order: Order
     watcher: Watcher
     retry: bool = False
-    on_progress: Callable[[Cell, int, int], None] = lambda cell, done, total: None
+    on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None
     outcomes: list[CellOutcome] = field(default_factory=list)
     _cells: dict[str, Cell] = field(default_factory=dict)
     _manifests: dict[str, Manifest] = field(default_factory=dict)
@@ -150,9 +150,9 @@ class Settler:
             self._drafts[cell.name] = made.draft
         self._tell(decision, made.outcome, time.perf_counter() - started, drift=made.drift, draft=made.draft)
 
-    def _progressed(self, cell: Cell, done: int, total: int) -> None:
-        self.watcher.progressed(cell, done, total)
-        self.on_progress(cell, done, total)
+    def _progressed(self, cell: Cell, done: int, total: int, failed: int = 0) -> None:
+        self.watcher.progressed(cell, done, total, failed)
+        self.on_progress(cell, done, total, failed)
 
     def _fetch(self, cell: Cell, absent: DatasetNotFoundError) -> None:
         """Download a public dataset that is not there; others are the user's to bring."""

@@ -13,8 +13,8 @@ class Work:
 
     `kept` are the shards that an interrupted attempt has left, {number: rows}; a step that makes shards leaves them
     out. `together` are the parameters of other cells that are asked for and differ in these alone, where the step can
-    make several of them in one go. `progress` is called with what is done and what there is to do, in the step's own
-    unit.
+    make several of them in one go. `progress` is called with what is done, what there is to do, and what has failed
+    of what is done, in the step's own unit.
     """
 
     inputs: Mapping[str, pa.Table]
@@ -23,7 +23,7 @@ class Work:
     resources: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[int, int] = field(default_factory=dict)
     together: Sequence[Mapping[str, Any]] = ()
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: Callable[[int, int, int], None] = lambda done, total, failed: None
 
 
 @dataclass(frozen=True)

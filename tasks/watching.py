@@ -39,8 +39,8 @@ class Watcher(Protocol):
     def started(self, cell: Cell) -> None:
         """Be told that a cell is being computed."""
 
-    def progressed(self, cell: Cell, done: int, total: int) -> None:
-        """Be told how far a cell is, in the step's own unit."""
+    def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
+        """Be told how far a cell is, and how much of it failed, in the step's own unit."""
 
     def settled(self, outcome: CellOutcome) -> None:
         """Be told what came of a cell."""
@@ -52,7 +52,7 @@ class Silence:
     def started(self, cell: Cell) -> None:
         """Ignore it."""
 
-    def progressed(self, cell: Cell, done: int, total: int) -> None:
+    def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
         """Ignore it."""
 
     def settled(self, outcome: CellOutcome) -> None:

@@ -52,13 +52,14 @@ class LiveSteps:
         self._progress.start_task(self._bars[cell.step])
         self._progress.update(self._bars[cell.step], doing=f"[cyan]{escape(_place(cell))}[/]")
 
-    def progressed(self, cell: Cell, done: int, total: int) -> None:
-        """Show how far it is, how fast, and how long it will take."""
+    def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
+        """Show how far it is, how fast, how long it will take, and what could not be read."""
         now = time.monotonic()
         began, first = self._began.setdefault(cell.name, (now, done))
         rate = (done - first) / (now - began) if now > began else 0.0
         speed = f", {rate:,.0f}/s, {_duration((total - done) / rate)} left" if rate else ""
-        doing = f"[cyan]{escape(_place(cell))}[/] {done:,} of {total:,}{speed}"
+        trouble = f", [red]{failed:,} failed[/]" if failed else ""
+        doing = f"[cyan]{escape(_place(cell))}[/] {done:,} of {total:,}{speed}{trouble}"
         self._progress.update(self._bars[cell.step], doing=doing)
 
     def settled(self, outcome: CellOutcome) -> None:

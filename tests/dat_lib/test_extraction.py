@@ -191,9 +191,12 @@ def test_a_failure_on_one_device_ends_the_extraction() -> None:
 
 
 def test_progress_counts_every_image_also_unreadable_ones() -> None:
-    counts: list[int] = []
-    list(extract(Numbers(BROKEN), ROWS, [Doubler()], batch_size=8, workers=0, progress=counts.append))
-    assert sum(counts) == ROWS
+    counts: list[tuple[int, int]] = []
+    list(
+        extract(Numbers(BROKEN), ROWS, [Doubler()], batch_size=8, workers=0, progress=lambda *told: counts.append(told))
+    )
+    assert sum(images for images, _ in counts) == ROWS
+    assert sum(failures for _, failures in counts) == len(BROKEN)
 
 
 @pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"workers": -1}, {"shard_rows": 0}])
