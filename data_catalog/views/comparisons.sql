@@ -18,17 +18,19 @@ SELECT
     END AS verdict,
     u.key
 FROM unnested u
--- What was compared must be what stands now: a comparison with superseded predictions says nothing any more.
+-- What was compared must be what stands now, by content: a comparison with superseded predictions says nothing.
 SEMI JOIN (
     SELECT l.key, c.dataset, c.backbone, c.method, c.variant, c.seed
-    FROM store.lineage l JOIN store.cells c ON c.key = l.parent_key AND c.step = 'predictions'
+    FROM store.lineage l JOIN store.artifacts p ON p.content = l.parent_content AND p.step = 'predictions'
+    JOIN store.cells c ON c.key = p.key
     WHERE l.role = 'predictions'
 ) ours
     ON ours.key = u.key AND ours.dataset = u.dataset AND ours.backbone = u.backbone
     AND ours.method = u.method AND ours.variant = u.variant AND ours.seed = u.seed
 SEMI JOIN (
     SELECT l.key, c.dataset, c.backbone, c.method, c.seed
-    FROM store.lineage l JOIN store.cells c ON c.key = l.parent_key AND c.step = 'predictions' AND c.variant = ''
+    FROM store.lineage l JOIN store.artifacts p ON p.content = l.parent_content AND p.step = 'predictions'
+    JOIN store.cells c ON c.key = p.key AND c.variant = ''
     WHERE l.role = 'baseline'
 ) theirs
     ON theirs.key = u.key AND theirs.dataset = u.dataset AND theirs.backbone = u.backbone

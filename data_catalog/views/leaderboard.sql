@@ -2,18 +2,21 @@ CREATE VIEW leaderboard AS
 -- What a result rests on: rows that rest on other data or weights are neither averaged nor ranked together.
 WITH rests_on AS (
     SELECT
-        m.key,
+        q.dataset, q.backbone, q.method, q.variant, q.seed,
         max(b.parent_content) FILTER (b.role = 'samples') AS samples,
         max(b.parent_content) FILTER (b.role = 'image_embeddings') AS image_embeddings,
         max(b.parent_content) FILTER (b.role = 'weights') AS weights
-    FROM store.lineage m JOIN store.lineage b ON b.key = m.parent_key
-    WHERE m.role = 'predictions'
-    GROUP BY m.key
+    FROM store.cells q JOIN store.lineage b ON b.key = q.key
+    WHERE q.step = 'predictions'
+    GROUP BY ALL
 ), based AS (
     SELECT
         r.*, b.samples AS b_samples, b.image_embeddings AS b_images, b.weights AS b_weights,
         concat_ws(' ', a.params ->> 'groups', a.params ->> 'classes', a.params ->> 'attributes') AS b_groups
-    FROM results r JOIN store.artifacts a ON a.key = r.key LEFT JOIN rests_on b ON b.key = r.key
+    FROM results r JOIN store.artifacts a ON a.key = r.key
+    LEFT JOIN rests_on b
+        ON b.dataset = r.dataset AND b.backbone = r.backbone AND b.method = r.method
+        AND b.variant = r.variant AND b.seed = r.seed
 ), newest AS (
     SELECT DISTINCT ON (dataset, backbone) * FROM based ORDER BY dataset, backbone, created DESC, key
 ), described AS (

@@ -1,15 +1,17 @@
 """Whatever else the catalog has views of, such as diagnostics and theory: a table each, headed by its own comment."""
 
+from tasks.reporting.diagnostic_figures import diagnostic_figures
 from tasks.reporting.document import Column, Kind, Section, Table
 from tasks.reporting.scope import Scope, identifier, literal, slugged
 
-# Those that other sections show.
+# Those that other sections, or figures, show.
 _SHOWN_ELSEWHERE = frozenset(
     {
         "artifacts",
         "comparisons",
         "costs",
         "decisions",
+        "diagnostic_margin_histograms",
         "drift",
         "group_accuracy",
         "leaderboard",
@@ -39,8 +41,9 @@ def diagnostics_section(scope: Scope) -> Section:
     tables = [table for table in found.values() if 0 < len(table.records) <= _MOST_ROWS]
     large = [name for name, table in found.items() if len(table.records) > _MOST_ROWS]
     text = [f"Too long for a page, and there in SQL: {', '.join(large)}."] if large else []
-    remark = "" if tables or large else "The catalog has no diagnostics of these datasets and backbones."
-    return Section("diagnostics", "Diagnostics", text, tables, remark=remark)
+    figures = list(diagnostic_figures(scope))
+    remark = "" if tables or large or figures else "The catalog has no diagnostics of these datasets and backbones."
+    return Section("diagnostics", "Diagnostics", text, tables, figures, remark=remark)
 
 
 def _table(scope: Scope, view: str, comment: str) -> Table:
@@ -56,12 +59,7 @@ def _table(scope: Scope, view: str, comment: str) -> Table:
         if name in names
     ]
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
-    order = (
-        f"\nORDER BY {', '.join(n for n in ('dataset', 'backbone', 'method', 'variant') if n in names)}"
-        if conditions
-        else ""
-    )
-    sql = f"SELECT *\nFROM {identifier(view)}{where}{order}\nLIMIT {_MOST_ROWS + 1}"
+    sql = f"SELECT *\nFROM {identifier(view)}{where}\nORDER BY ALL\nLIMIT {_MOST_ROWS + 1}"
     columns = [
         Column(
             str(c["column_name"]),

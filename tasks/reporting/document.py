@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 Kind: TypeAlias = Literal["text", "code", "percent", "points", "count", "number", "share", "moment", "yes", "bytes"]
 Record: TypeAlias = Mapping[str, Any]
 
+_DIGEST = 64
 MISSING = "–"
 """What stands where there is no value."""
 
@@ -29,6 +30,10 @@ class Column:
     def numeric(self) -> bool:
         """Whether it is set flush right."""
         return self.kind in ("percent", "points", "count", "number", "share", "bytes")
+
+    def one_line(self, record: Record) -> bool:
+        """Whether the value is short, and torn apart would be hard to read: a time, a digest, a run."""
+        return self.kind == "moment" or (self.kind == "code" and len(self.text(record)) in (*range(25), _DIGEST))
 
     def text(self, record: Record) -> str:
         """Return the value as people read it."""
@@ -66,8 +71,9 @@ class Table:
         for column in self.columns:
             for rows in parts.values() if column.best else ():
                 values = {row: self.records[row][column.name] for row in rows}
-                # What prints the same is the same: nobody can see a difference in the third decimal.
-                shown = {row: round(value, 2) for row, value in values.items() if value is not None}
+                # Accuracies that print the same are the same: nobody can see a difference in the third decimal.
+                digits = 2 if column.kind in ("percent", "points") else 12
+                shown = {row: round(value, digits) for row, value in values.items() if value is not None}
                 ranked = sorted(set(shown.values()), reverse=column.best == "highest")
                 for place, best in enumerate(ranked[:2], start=1):
                     # With one row, or all alike, nothing is better than anything.
@@ -151,7 +157,7 @@ def spelled(value: Any, kind: Kind = "text") -> str:
     if kind == "count":
         return f"{value:,}"
     if kind == "number":
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
     if kind == "share":
         return f"{100 * value:.1f} %"
     if kind == "bytes":

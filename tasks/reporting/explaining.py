@@ -145,13 +145,13 @@ def explain(
 
 
 def stored_predictions(questions: Questions, address: tuple[str, str, str, str]) -> Manifest | None:
-    """Return the predictions behind the current result of (dataset, backbone, method, variant), of its first seed.
+    """Return the current predictions of (dataset, backbone, method, variant), of the first seed.
 
     The view `predictions` would look into the files of all results.
     """
     sql = (
-        "SELECT l.parent_key FROM results r JOIN lineage l ON l.key = r.key AND l.role = 'predictions' "
-        "WHERE r.dataset = ? AND r.backbone = ? AND r.method = ? AND r.variant = ? ORDER BY r.seed LIMIT 1"
+        "SELECT key FROM store.cells WHERE step = 'predictions' "
+        "AND dataset = ? AND backbone = ? AND method = ? AND variant = ? ORDER BY seed LIMIT 1"
     )
     keys = questions.ask(sql, [*address]).rows
     return Store(questions.home).find("predictions", keys[0][0]) if keys else None

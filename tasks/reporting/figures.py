@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
                 axes.plot([row["wg_low"], row["wg_high"]], [position] * 2, color=colour, linewidth=3, alpha=0.45)
             axes.plot(row["wg"], position, "o", color=colour, markersize=6)
             axes.plot(row["avg"], position, "o", markerfacecolor="none", markeredgecolor=colour, markersize=6)
-        axes.set_yticks(range(len(rows)), list(map(_short, names)))
+        axes.set_yticks(range(len(rows)), list(map(shortened, names)))
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(0, 100)
         axes.grid(visible=False, axis="y")
@@ -81,7 +81,7 @@ def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
         f"{names[0]} ({best['wg']:.1f} %) to {names[-1]} ({last['wg']:.1f} %); averages lie to the right. "
         "The table below has the numbers."
     )
-    return _drawn(f"ranking-{_plain(dataset)}-{_plain(backbone)}", title, words, (5.4, 0.8 + 0.24 * len(rows)), paint)
+    return draw(f"ranking-{_plain(dataset)}-{_plain(backbone)}", title, words, (4.8, 0.8 + 0.24 * len(rows)), paint)
 
 
 def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[Record]) -> Figure:
@@ -99,9 +99,9 @@ def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[R
             if np.isfinite(value) and len(groups) <= 12:
                 colour = "#ffffff" if value < 55 else "#000000"
                 axes.text(column + 0.5, row + 0.5, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=8)
-        axes.set_yticks(np.arange(len(names)) + 0.5, list(map(_short, names)))
+        axes.set_yticks(np.arange(len(names)) + 0.5, list(map(shortened, names)))
         turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if len(groups) > 3 else {}
-        axes.set_xticks(np.arange(len(groups)) + 0.5, list(map(_short, groups)), **turned)
+        axes.set_xticks(np.arange(len(groups)) + 0.5, list(map(shortened, groups)), **turned)
         axes.invert_yaxis()
         axes.grid(visible=False)
         axes.tick_params(length=0)
@@ -112,8 +112,8 @@ def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[R
         f"Accuracy of {len(rows)} methods in {len(groups)} groups, {title}. The lowest is {values[row, column]:.0f} %: "
         f"{names[row]} on {groups[column]}. The table below has the numbers."
     )
-    width = min(10.0, 1.8 + 0.9 * len(groups)) if len(groups) <= 5 else min(12.0, 2.2 + 0.6 * len(groups))
-    return _drawn(f"heat-{slug}", f"Accuracy a group, {title}", words, (width, 0.8 + 0.25 * len(rows)), paint)
+    width = min(10.0, 1.6 + 0.8 * len(groups)) if len(groups) <= 5 else min(12.0, 2.2 + 0.6 * len(groups))
+    return draw(f"heat-{slug}", f"Accuracy a group, {title}", words, (width, 0.8 + 0.25 * len(rows)), paint)
 
 
 def draw_curves(slug: str, title: str, setting: str, curves: Sequence[Curve]) -> Figure:
@@ -136,7 +136,7 @@ def draw_curves(slug: str, title: str, setting: str, curves: Sequence[Curve]) ->
         for curve in curves
     )
     words = f"Worst-group accuracy over {setting}, {title}: {ends}. Bands are 95 % intervals."
-    return _drawn(slug, f"Worst group over {setting}, {title}", words, (5.4, 3.4), paint)
+    return draw(slug, f"Worst group over {setting}, {title}", words, (4.8, 3.2), paint)
 
 
 def draw_agreement(rows: Sequence[Record]) -> Figure:
@@ -167,10 +167,11 @@ def draw_agreement(rows: Sequence[Record]) -> Figure:
         f"Our worst-group accuracies over the paper's, {len(rows)} of them; {inside} of the paper's lie in our 95 % "
         "interval. The table below has the numbers."
     )
-    return _drawn("agreement", "Ours over the paper's", words, (4.6, 4.6), paint)
+    return draw("agreement", "Ours over the paper's", words, (4.6, 4.6), paint)
 
 
-def _drawn(slug: str, title: str, words: str, size: tuple[float, float], paint: Any) -> Figure:
+def draw(slug: str, title: str, words: str, size: tuple[float, float], paint: "Callable[[Axes], None]") -> Figure:
+    """Have `paint` draw on axes of a size in inches, and return the figure; `words` say what it shows."""
     import matplotlib
     from matplotlib.figure import Figure as Drawing
 
@@ -181,6 +182,11 @@ def _drawn(slug: str, title: str, words: str, size: tuple[float, float], paint: 
         drawing.savefig(svg, format="svg", metadata={"Date": None, "Title": title})
         drawing.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Title": title})
     return Figure(slug, title, words, svg.getvalue(), pdf.getvalue())
+
+
+def legend_above(axes: "Axes", columns: int = 3) -> None:
+    """Name the series above the axes, where they hide nothing."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, columnspacing=1)
 
 
 def for_page(figure: Figure) -> str:
@@ -199,7 +205,7 @@ def for_page(figure: Figure) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" {shown}', 1)
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     """Return a label that leaves room for what it labels."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

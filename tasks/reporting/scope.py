@@ -1,5 +1,6 @@
 """What a report is about: the results that a request asks for."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -45,13 +46,15 @@ class Scope:
         `variants` True or False is for variants or main settings alone; `shared` lets in what belongs to no method.
         `of` is the table whose columns are meant.
         """
-        places = {name: sorted({str(result[i]) for result in self.results}) for i, name in enumerate(_NAMES)}
-        if variants is not None:
-            places["variant"] = [setting for setting in places["variant"] if bool(setting) is variants]
+        chosen = {result[:4] for result in self.results if variants is None or bool(result[3]) is variants}
+        places = {name: sorted({address[i] for address in chosen}) for i, name in enumerate(_NAMES)}
+        table = f"{of}." if of else ""
         if shared:
             del places["variant"]
             places = {name: ["", *values] for name, values in places.items()}
-        table = f"{of}." if of else ""
+        elif len(chosen) < math.prod(map(len, places.values())):
+            names = ", ".join(f"{table}{name}" for name in _NAMES)
+            return f"({names}) IN (\n    " + ",\n    ".join(f"({_list(address)})" for address in sorted(chosen)) + "\n)"
         return " AND ".join(f"{table}{name} IN ({_list(values)})" for name, values in places.items())
 
     def ask(self, sql: str) -> list[Record]:

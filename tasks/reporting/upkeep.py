@@ -56,8 +56,8 @@ _PROVENANCE = """SELECT r.dataset, r.backbone, r.method, r.variant, r.seed, r.wg
 FROM results r
 JOIN artifacts m ON m.key = r.key
 JOIN lineage f ON f.key = r.key AND f.role = 'predictions'
-JOIN artifacts p ON p.key = f.parent_key
-JOIN lineage l ON l.key = p.key
+LEFT JOIN artifacts p ON p.key = f.parent_key
+LEFT JOIN lineage l ON l.key = p.key
 WHERE {where}
 GROUP BY ALL
 ORDER BY r.dataset, r.backbone, r.method, r.variant, r.seed"""
