@@ -15,7 +15,7 @@ from prefect.states import Failed
 from data_catalog.home import Home
 from data_catalog.store import Store
 from flows.prefect_artifacts import publish_drift, publish_leaderboard, publish_plan
-from flows.request import Request, resolve
+from flows.request import Request, resolve, write_report_on
 from flows.running import Run, counts, run_benchmark
 from flows.stages import Placement, settle_stage
 from tasks.batches import stage_of
@@ -90,10 +90,13 @@ def report(
     backbones: list[str] | None = None,
     methods: list[str] | None = None,
     settings: list[str] | None = None,
-) -> None:
-    """Publish the leaderboard of a suite, or of some datasets and backbones, as it stands in the catalog."""
+    write_files: bool = True,
+) -> str | None:
+    """Publish the leaderboard of a suite, or of some datasets and backbones, and write the report into `DAT_HOME`."""
     home = Home.from_environment()
-    publish_leaderboard(home, resolve(_request(suite, datasets, backbones, methods, settings), home).cells)
+    requested = resolve(_request(suite, datasets, backbones, methods, settings), home)
+    publish_leaderboard(home, requested.cells)
+    return str(write_report_on(requested, home)) if write_files else None
 
 
 FLOW_OF_STAGE: dict[str, Flow[..., None]] = {
@@ -160,6 +163,7 @@ def _run(
 ) -> Any:
     """Plan and run. What is returned says how many cells came out how, or is the state of a flow that failed."""
     _session.placement = placement
+    conducted = _session.run is not None
     if _session.run is not None:
         _in_stages(_session.run)
         result = _session.run.result()
@@ -176,7 +180,7 @@ def _run(
         )
         _session.run = None
     if only is None:
-        report(**_parameters(request))
+        report(**_parameters(request), write_files=not conducted)
     publish_drift(result)
     if result.failed:
         names = ", ".join(outcome.cell.name for outcome in result.failed[:_NAMED])

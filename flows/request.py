@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from data_catalog.cell import Cell
 from data_catalog.home import Home
@@ -39,3 +40,12 @@ def resolve(request: Request, home: Home) -> Requested:
     experiments, left_out = select(selection, specs)
     notes = [f"left out on {item.dataset}: {item.method}, {item.why}" for item in left_out]
     return Requested(Graph(specs).cells(experiments), selection.describe(), notes)
+
+
+def write_report_on(requested: Requested, home: Home, folder: Path | None = None) -> Path:
+    """Write the report on what a request means, by default into `DAT_HOME/reports`, and return its page."""
+    from tasks.reporting import write_report
+    from tasks.reporting.scope import slugged
+
+    folder = folder or home.root / "reports" / (slugged(*requested.words.split()) or "report")
+    return write_report(home, requested.cells, folder.absolute(), title=requested.words, remarks=requested.left_out)

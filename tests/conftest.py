@@ -43,6 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """An empty home, which is also the one that commands use."""
     monkeypatch.setenv("DAT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DAT_RUNNER", "inline")  # Prefect has tests of its own
+    monkeypatch.setenv("DAT_REPORT", "false")  # and so has the report
     monkeypatch.delenv("DAT_SPECS", raising=False)
     monkeypatch.chdir(tmp_path)
     return Home.from_environment()

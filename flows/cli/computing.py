@@ -14,7 +14,7 @@ from data_catalog.store import Store
 from flows.cli.leaderboard import print_leaderboard
 from flows.cli.live import LiveSteps
 from flows.cli.output import AsJson, console, errors, note, print_json, print_table
-from flows.request import Request, Requested, resolve
+from flows.request import Request, Requested, resolve, write_report_on
 
 if TYPE_CHECKING:
     from flows.running import BenchmarkResult
@@ -57,6 +57,9 @@ def run(
         str | None, typer.Option(help="A Dask scheduler, such as tcp://host:8786, instead of a cluster of our own.")
     ] = None,
     gpu_slots: Annotated[int, typer.Option(min=1, help="Cells that may use one GPU at the same time.")] = 1,
+    report: Annotated[
+        bool, typer.Option(envvar="DAT_REPORT", help="Write the report when something was computed (`dat report`).")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Compute what is stale, and nothing else.
@@ -92,6 +95,8 @@ def run(
             watcher=live,
         )
     _print_result(home, requested, result, as_json=as_json)
+    if report and not as_json and any(outcome.action == "run" and not outcome.failed for outcome in result.outcomes):
+        console.print(f"report: {escape(str(write_report_on(requested, home)))}")
     if result.failed:
         raise typer.Exit(1)
 

@@ -11,7 +11,7 @@ from data_catalog.home import Home
 from data_catalog.reader import Questions
 from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
 from flows.cli.output import AsJson, console, note, print_json, print_table
-from flows.request import Request, resolve
+from flows.request import Request, resolve, write_report_on
 
 if TYPE_CHECKING:
     from tasks.reporting.explaining import Explanation
@@ -41,17 +41,14 @@ def report(
         dat report demo --output results/demo
         dat report --dataset birds --backbone my-clip --serve
     """
-    from tasks.reporting import write_report
-
     home = Home.from_environment()
     requested = resolve(Request(suite, dataset or (), backbone or (), method or (), overrides or ()), home)
-    folder = (output or home.root / "reports" / report_name(requested.words)).absolute()
-    page = write_report(home, requested.cells, folder, title=requested.words, remarks=requested.left_out)
+    page = write_report_on(requested, home, output)
     console.print(escape(str(page)))
     if show:
         _open(page.as_uri())
     if serve:
-        _serve(folder, port, show=show)
+        _serve(page.parent, port, show=show)
 
 
 def explain(
