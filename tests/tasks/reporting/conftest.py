@@ -14,6 +14,13 @@ from flows.request import Request, resolve
 from tasks.reporting.document import Report
 from tasks.reporting.report import gather, publish
 
+LOOKED_AT = """
+[[diagnostics]]
+datasets = ["simbirds"]
+backbones = ["simclip"]
+kinds = ["prompt_distances", "shell", "triptych", "margins"]
+methods = ["dat"]
+"""
 METHODS = ("zero_shot", "tie", "group_prompt", "dat", "dat_star")
 
 
@@ -33,13 +40,17 @@ class Written:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """The simulated birds by five methods, with a sweep of k."""
+    """The simulated birds by five methods, with a sweep of k and diagnostics."""
     folder = tmp_path_factory.mktemp("report")
     home = Home(folder / "home")
     environment = {**os.environ, "DAT_HOME": str(home.root), "DAT_RUNNER": "inline"}
     methods = [word for name in METHODS for word in ("--method", name)]
-    for words in (methods, *(["--method", "dat", "--set", f"k={k}"] for k in (5, 20))):
-        command = [Path(sys.executable).parent / "dat", "run", "simulated", *words]
+    suites = folder / "specs/suites"
+    suites.mkdir(parents=True)
+    (suites / "looked-at.toml").write_text(LOOKED_AT)
+    sweep = [["simulated", "--method", "dat", "--set", f"k={k}"] for k in (5, 20)]
+    for words in (["simulated", *methods], *sweep, ["looked-at"]):
+        command = [Path(sys.executable).parent / "dat", "run", *words]
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     cells = resolve(Request("simulated", methods=METHODS), home).cells

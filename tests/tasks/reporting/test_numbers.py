@@ -142,6 +142,18 @@ def test_what_is_left_out_and_what_is_not_there_is_said(written) -> None:
     assert [figure.slug for figure in sections["ablations"].figures] == ["sweep-k-simbirds-simclip"]
 
 
+def test_the_papers_diagnostic_figures_are_redrawn(written) -> None:
+    (section,) = (section for section in written.report.sections if section.slug == "diagnostics")
+    kinds = ["shell", "tangent", "triptych-cosine", "triptych-density", "triptych-score", "margins"]
+    assert [figure.slug for figure in section.figures] == [f"{kind}-simbirds-simclip" for kind in kinds]
+    assert "diagnostic_margins" in section.text[0]
+    (below,) = written.ask(
+        "SELECT avg((NOT correct)::INTEGER) AS wrong FROM predictions WHERE method = 'zero_shot' AND variant = ''"
+    )
+    said = re.search(r"(\d+) % of those of zero_shot", section.figures[-1].alternative)
+    assert float(said[1]) == pytest.approx(100 * below["wrong"], abs=5)
+
+
 def test_provenance_names_prompts_code_and_run_of_every_result(written) -> None:
     table = next(table for table in written.report.tables if table.slug == "provenance")
     assert len(table.records) == written.ask("SELECT count(*) AS n FROM results")[0]["n"] == 7
