@@ -161,9 +161,7 @@ def _visit(
     def work(mine: range) -> None:
         for start in mine:
             block = slice(start, min(start + step, queries))
-            groups, of_class = (
-                _reversed(array[block]) / divisor for array in (similarity.groups, similarity.classes)
-            )
+            groups, of_class = (_reversed(array[block]) / divisor for array in (similarity.groups, similarity.classes))
             for density, log_density in enumerate(log_densities):
                 logarithm = log_sum(_reversed(log_density[block]), epsilon)
                 take(density, block, kind(groups, of_class, logarithm))
