@@ -67,11 +67,11 @@ def _prompt_distances(scope: Scope, where: str, title: str, slug: str) -> Iterat
         for number, role in enumerate(roles):
             places = [place + number * width for place in range(len(groups))]
             heights = [values.get((group, role), float("nan")) for group in groups]
-            axes.bar(places, heights, width * 0.95, color=SERIES[number % len(SERIES)], label=f"{role} prompts")
+            axes.bar(places, heights, width * 0.95, color=SERIES[number % len(SERIES)], label=role)
         axes.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], list(map(shortened, groups)))
         axes.tick_params(axis="x", rotation=20)
         axes.grid(visible=False, axis="x")
-        axes.set_ylabel("tangent Mahalanobis distance")
+        axes.set_ylabel("tangent distance of prompts")
         legend_above(axes)
 
     near, far = min(values.values()), max(values.values())

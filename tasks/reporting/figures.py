@@ -72,7 +72,7 @@ def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(0, 100)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("percent: ● worst group with 95 % interval, ○ average")
+        axes.set_xlabel("percent: ● worst group, ○ average")
 
     title = f"Worst group and average, {dataset} × {backbone}"
     best, last = rows[0], rows[-1]
