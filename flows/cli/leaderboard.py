@@ -11,6 +11,7 @@ from data_catalog.reader import query
 from flows.cli.output import console, print_table
 
 _WORTH_SAYING = 0.001
+_LISTED = 40
 _COLUMNS = ("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓")
 
 
@@ -18,7 +19,8 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
     """Print the methods ranked by worst-group accuracy, for each pair of dataset and backbone."""
     entries = query(home, "SELECT * FROM leaderboard").records()
     for dataset, backbone in sorted(wanted):
-        ranked = [entry for entry in entries if (entry["dataset"], entry["backbone"]) == (dataset, backbone)]
+        every = [entry for entry in entries if (entry["dataset"], entry["backbone"]) == (dataset, backbone)]
+        ranked = _worth_listing(every)
         if ranked:
             title = f"{dataset} × {backbone}"
             if not console.is_terminal:
@@ -27,6 +29,20 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
             for entry in ranked:
                 for remark in _remarks(json.loads(entry["notes"] or "{}")):
                     console.print(f"[yellow]{escape(_name(entry))}[/]: {escape(remark)}")
+            if len(every) > len(ranked):
+                console.print(f"… and {len(every) - len(ranked)} more with other settings: see the report, or dat sql")
+
+
+def _worth_listing(ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what fits a terminal: all results with a dataset's own settings, and of sweeps the best."""
+    room = _LISTED - sum(not entry["variant"] for entry in ranked)
+    kept = []
+    for entry in ranked:
+        if entry["variant"]:
+            room -= 1
+        if not entry["variant"] or room >= 0:
+            kept.append(entry)
+    return kept
 
 
 def _row(entry: dict[str, Any]) -> tuple[Any, ...]:
