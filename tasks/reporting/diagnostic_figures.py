@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tasks.reporting.contact_sheets import contact_sheets
 from tasks.reporting.document import Figure, Record
 from tasks.reporting.figures import ACCENT, QUIET, SERIES, draw, legend_above, shortened
 from tasks.reporting.scope import Scope, literal, slugged
@@ -25,6 +26,7 @@ def diagnostic_figures(scope: Scope) -> Iterator[Figure]:
         yield from _prompt_distances(scope, where, title, slug)
         yield from _triptych(scope, where, title, slug)
         yield from _margins(scope, where, title, slug)
+        yield from contact_sheets(scope, dataset, backbone)
 
 
 def _shell(scope: Scope, where: str, title: str, slug: str) -> Iterator[Figure]:

@@ -16,7 +16,7 @@ from dat_lib.methods.registry import make_method
 from dat_lib.metrics import group_metrics
 from dat_lib.translation import similarities
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.reader import Questions, query
 from data_catalog.specs.collection import Specs
 from data_catalog.store import Store
 from flows.running import BenchmarkResult, run_benchmark
@@ -24,6 +24,8 @@ from tasks.columns import integers, texts, vectors_of
 from tasks.experiments import Experiment, Selection, select
 from tasks.graph import Graph
 from tasks.prompt_vectors import prompt_vectors
+from tasks.reporting.contact_sheets import contact_sheets
+from tasks.reporting.scope import Scope
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo-full")]
 
@@ -240,3 +242,14 @@ def _pool_groups(full: Full) -> tuple[np.ndarray, np.ndarray]:
     assert problem.pool_labels is not None
     assert problem.pool_attributes is not None
     return problem.pool_labels, problem.pool_attributes
+
+
+def test_the_references_of_each_group_are_shown_as_images(full: Full) -> None:
+    with Questions(full.home) as questions:
+        (sheet,) = contact_sheets(Scope.of(questions, Graph(full.specs).cells(full.asked)), "toybirds", "toyclip")
+    assert sheet.svg.count("<image ") == 4 * 8
+    chosen = full.rows(
+        "SELECT sample_id FROM diagnostic_exemplars WHERE method = 'dat' AND variant = '' AND place <= 8 AND seed = 0"
+    )
+    assert len(chosen) == 4 * 8
+    assert all(sample in sheet.alternative for (sample,) in chosen)
