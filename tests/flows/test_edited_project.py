@@ -28,6 +28,7 @@ def project(tmp_path: Path) -> Path:
 
 def dat(project: Path, *words: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(project), "DAT_HOME": str(project / "home")}
+    environment |= {"DAT_RUNNER": "inline", "DAT_REPORT": "false"}
     environment.pop("DAT_SPECS", None)
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from flows.cli import main; main()"
     done = subprocess.run(
@@ -61,6 +62,14 @@ def cells(step: str, *methods: str) -> set[str]:
     return {f"{step}/simbirds/simclip/{method}" for method in methods}
 
 
+def comparisons(*methods: str) -> set[str]:
+    """The comparisons that rest on the predictions of these methods."""
+    pairs = [(method, baseline) for method in METHODS for baseline in ("zero_shot", "tie") if method != baseline]
+    return {
+        f"over_{baseline}/simbirds/simclip/{method}" for method, baseline in pairs if {method, baseline} & {*methods}
+    }
+
+
 @pytest.mark.slow
 def test_comments_docstrings_and_formatting_leave_everything_up_to_date(project: Path) -> None:
     edit(project, "dat_lib/arrays.py", "import numpy as np", "# A remark.\nimport numpy as np")
@@ -72,11 +81,11 @@ def test_comments_docstrings_and_formatting_leave_everything_up_to_date(project:
 @pytest.mark.slow
 def test_an_edited_helper_reruns_exactly_its_dependants_and_why_names_the_module(project: Path) -> None:
     edit(project, "dat_lib/metrics.py", "100.0 * self.correct / self.total", "100.0 * (self.correct / self.total)")
-    expected = cells("metrics", *METHODS)
+    expected = cells("metrics", *METHODS) | comparisons(*METHODS)
     assert stale(project) == dict.fromkeys(expected, "code: dat_lib.metrics")
     assert "now: stale (code: dat_lib.metrics)" in dat(project, "why", "metrics/simbirds/simclip/tie")
     outcomes = json.loads(dat(project, "run", "small", "--json"))["outcomes"]
-    assert outcomes == {"up to date": 3 + len(METHODS), "computed": len(METHODS)}
+    assert outcomes == {"up to date": 3 + len(METHODS), "computed": len(expected)}
     ran = dat(
         project,
         "sql",
@@ -101,7 +110,8 @@ def test_an_edited_method_reruns_that_method_and_stops_where_the_output_is_equal
     assert {cell: found[cell] for cell in cells("metrics", "tie", "tie_star")} == dict.fromkeys(
         cells("metrics", "tie", "tie_star"), "input: predictions"
     )
-    assert set(found) == cells("predictions", "tie", "tie_star") | cells("metrics", "tie", "tie_star")
+    changed = cells("predictions", "tie", "tie_star") | cells("metrics", "tie", "tie_star")
+    assert set(found) == changed | comparisons("tie", "tie_star")
     outcomes = json.loads(dat(project, "run", "small", "--json"))["outcomes"]
     assert outcomes["computed"] == 2, "predictions came out equal, so metrics need not run"
 
@@ -112,12 +122,14 @@ def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
     found = stale(project)
     sources = {f"{step}/simbirds/simclip" for step in ("samples", "image_embeddings", "text_embeddings")}
     assert {found[cell] for cell in sources} == {"code: dat_lib.simulation"}
-    assert set(found) == sources | cells("predictions", *METHODS) | cells("metrics", *METHODS)
+    scored = cells("predictions", *METHODS) | cells("metrics", *METHODS) | comparisons(*METHODS)
+    assert set(found) == sources | scored
 
 
 @pytest.mark.slow
 def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
-    edit(project, "flows/benchmark.py", "_FAILED = (", "_UNUSED = 1\n_FAILED = (")
+    edit(project, "flows/benchmark.py", "_NAMED = 10", "_NAMED = 5 + 5")
+    edit(project, "tasks/settling.py", "return False", "return bool(0)")
     edit(project, "tasks/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
     edit(project, "data_catalog/store.py", "_NO_ROOM = {", "_UNUSED = 1\n_NO_ROOM = {")
     assert stale(project) == {}
