@@ -27,11 +27,13 @@ def conduct(
     """Have the benchmark flow carry out a run in this process, on the server that is named or on a temporary one."""
     with _server(run) as wait_for_server:
         from prefect import State
+        from prefect.settings import PREFECT_API_URL, temporary_settings
 
         from flows.benchmark import benchmark, session_for
 
         wait_for_server()
-        with session_for(run) as session:
+        # Prefect reads its settings once a process, but each run may have a server of its own.
+        with temporary_settings({PREFECT_API_URL: server_address()}), session_for(run) as session:
             state = benchmark(
                 suite=request.suite,
                 datasets=list(request.datasets),

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from data_catalog.errors import UserError
@@ -36,9 +37,7 @@ def temporary_server(home: Home) -> Iterator[Callable[[], None]]:
     """
     folder = home.root / "prefect"
     _prepare_database(folder)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _port()
     address = f"http://127.0.0.1:{port}/api"
     with (folder / "server.log").open("w") as log:
         process = subprocess.Popen(
@@ -49,10 +48,15 @@ def temporary_server(home: Home) -> Iterator[Callable[[], None]]:
             env={**os.environ, **_SETTINGS, "PREFECT_HOME": str(folder)},
             start_new_session=True,  # Ctrl-C is for the run, which then ends the server
         )
+    before = dict(os.environ)
     os.environ |= {"PREFECT_HOME": str(folder), "PREFECT_API_URL": address}
     try:
         yield lambda: _wait_until_up(process, address, folder / "server.log")
     finally:
+        for name in ("PREFECT_HOME", "PREFECT_API_URL"):
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
         process.terminate()
         process.wait()
 
@@ -67,6 +71,15 @@ def serve(port: int) -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     uvicorn.run("prefect.server.api.server:create_app", factory=True, host="127.0.0.1", port=port, log_level="error")
+
+
+@cache
+def _port() -> int:
+    """Return a port that is free, the same for all servers of a process: Prefect stays connected to the first."""
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _prepare_database(folder: Path) -> None:

@@ -46,12 +46,17 @@ def senses(term: str, folder: Path | None = None) -> list[Sense]:
         Sense(
             name=str(synset.name()),
             definition=str(synset.definition()),
-            hypernyms=_words([*synset.hypernyms(), *synset.instance_hypernyms()]),
-            hyponyms=_words(synset.hyponyms()),
+            hypernyms=_words(_by_name([*synset.hypernyms(), *synset.instance_hypernyms()])),
+            hyponyms=_words(_by_name(synset.hyponyms())),
             most_specific=_words(_leaves(synset)),
         )
         for synset in found
     ]
+
+
+def _by_name(synsets: list[Any]) -> list[Any]:
+    """Return them in an order that does not change: the reader keeps them in sets."""
+    return sorted(synsets, key=lambda synset: str(synset.name()))
 
 
 def _leaves(synset: Any) -> list[Any]:

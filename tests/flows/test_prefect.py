@@ -107,7 +107,7 @@ FEW_BIRDS = """
 prompts = "toybirds"
 [source]
 kind = "toybirds"
-settings = { seed = 3, train = 640, val = 40, test = 80 }
+settings = { seed = 3, train = 2400, val = 40, test = 80 }
 """
 
 
