@@ -29,8 +29,19 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
             for entry in ranked:
                 for remark in _remarks(json.loads(entry["notes"] or "{}")):
                     console.print(f"[yellow]{escape(_name(entry))}[/]: {escape(remark)}")
+            for prompt in _cut_prompts(home, dataset, backbone):
+                console.print(f"[yellow]{escape(backbone)}[/] cannot read this prompt to its end: {escape(prompt)}")
             if len(every) > len(ranked):
                 console.print(f"… and {len(every) - len(ranked)} more with other settings: see the report, or dat sql")
+
+
+def _cut_prompts(home: Home, dataset: str, backbone: str) -> list[str]:
+    """Return the prompts that are longer than the model can read, of the embeddings that count now."""
+    sql = (
+        "SELECT DISTINCT unnest((summary -> 'truncated')::VARCHAR[]) AS prompt FROM artifacts "
+        "WHERE step = 'text_embeddings' AND current AND dataset = ? AND backbone = ? ORDER BY prompt"
+    )
+    return [str(prompt) for (prompt,) in query(home, sql, [dataset, backbone]).rows]
 
 
 def _worth_listing(ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:

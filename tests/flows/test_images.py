@@ -260,11 +260,13 @@ def tolerate(folder: Path, images: int) -> None:
     spec.write_text("\n".join([*lines, f"tolerance = {images}", ""]))
 
 
-def test_prompts_that_a_model_cannot_read_to_their_end_are_kept_in_the_catalog(dat, home, blobs, tmp_path) -> None:
+def test_prompts_that_a_model_cannot_read_to_their_end_are_told_and_kept(dat, home, blobs, tmp_path) -> None:
     prompts = tmp_path / "specs/prompts/blobs.toml"
     long = "a {class} " + "very " * 100
     prompts.write_text(prompts.read_text().replace("a {class}", long, 1))
-    assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
+    ran = dat("run", *REQUEST, "--backbone", "tiny")
+    assert ran.code == 0
+    assert ran.out.count("cannot read this prompt to its end: a ") == 2
     asked = "SELECT summary -> 'truncated' AS cut FROM artifacts WHERE step = 'text_embeddings'"
     (row,) = json.loads(dat("sql", asked, "--format", "json").out)
     assert row["cut"] == [long.format(**{"class": name}) for name in ("round", "square")]
