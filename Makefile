@@ -16,7 +16,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@# Prefect's empty database, which its temporary servers begin with: to make one takes half a minute.
 	@rm -rf $(VENV)/share/dat-bench/prefect && mkdir -p $(VENV)/share/dat-bench/prefect
-	@PREFECT_HOME="$(CURDIR)/$(VENV)/share/dat-bench/prefect" $(BIN)/prefect server database upgrade -y > /dev/null
+	@env -u PREFECT_API_DATABASE_CONNECTION_URL -u PREFECT_SERVER_DATABASE_CONNECTION_URL \
+		PREFECT_HOME="$(CURDIR)/$(VENV)/share/dat-bench/prefect" $(BIN)/prefect server database upgrade -y > /dev/null
 	@touch $@
 
 demo: install
