@@ -24,11 +24,22 @@ class PrefectServer:
     environment: dict[str, str]
 
     def ask(self, path: str, **body: object) -> list[dict]:
-        """Return what the server answers to a filter, such as `flow_runs/filter`."""
+        """Return what the server answers to a filter, such as `flow_runs/filter`: the first 200, unless it is narrow."""
+        found: list[dict] = self._post(path, body).json()
+        return found
+
+    def task_run(self, name: str) -> dict:
+        """Return the newest task run of a name."""
+        return self.ask("task_runs/filter", task_runs={"name": {"any_": [name]}}, sort="EXPECTED_START_TIME_DESC")[0]
+
+    def count(self, kind: str) -> int:
+        """Return how many there are of a kind, such as `flow_runs`."""
+        return int(self._post(f"{kind}/count", {}).json())
+
+    def _post(self, path: str, body: dict[str, object]) -> requests.Response:
         answer = requests.post(f"{self.url}/{path}", json=body, timeout=30)
         answer.raise_for_status()
-        found: list[dict] = answer.json()
-        return found
+        return answer
 
 
 @pytest.fixture(scope="session")

@@ -74,18 +74,18 @@ def test_the_demo_from_images_to_a_leaderboard_and_a_second_run_that_does_nothin
     assert len(right) == 19
     for method, wg, recounted in right:
         assert wg == pytest.approx(recounted), method
-    artifacts = {found["key"]: found for found in prefect_server.ask("artifacts/filter")}
+    artifacts = {found["key"]: found for found in prefect_server.ask("artifacts/latest/filter")}
     assert {"plan", "leaderboard"} <= artifacts.keys()
     assert "predictions/toybirds/toyclip/dat" in artifacts["plan"]["data"]
     assert all(f"| {method} |" in artifacts["leaderboard"]["data"] for method, _, _ in right)
-    names = {run["name"]: set(run["tags"]) for run in prefect_server.ask("task_runs/filter")}
-    assert {"embedding", "dataset:toybirds", "backbone:toyclip"} <= names["embed toybirds x toyclip"]
-    assert "method:dat_star" in names["score toybirds x toyclip"]
+    embedding = prefect_server.task_run("embed toybirds x toyclip")
+    assert {"embedding", "dataset:toybirds", "backbone:toyclip"} <= set(embedding["tags"])
+    assert "method:dat_star" in prefect_server.task_run("score toybirds x toyclip")["tags"]
 
-    flows = len(prefect_server.ask("flow_runs/filter"))
+    flows = prefect_server.count("flow_runs")
     second = json.loads(dat(environment, "run", "demo", "--json"))
     assert second["outcomes"] == {"up to date": sum(first["outcomes"].values())}
-    assert len(prefect_server.ask("flow_runs/filter")) == flows, "what is up to date is no flow"
+    assert prefect_server.count("flow_runs") == flows, "what is up to date is no flow"
 
 
 def test_threads_and_two_dask_workers_give_equal_contents_to_one_cell_after_the_other(
@@ -186,9 +186,8 @@ def test_poisoned_cells_fail_alone_with_their_messages(
     assert "numbers that are not finite" in failed["weights/nan-clip"]
     done = query(home, "SELECT dataset, method FROM results ORDER BY ALL").rows
     assert done == [("simbirds", "tie"), ("simbirds", "zero_shot")]
-    states = {run["name"]: run["state_name"] for run in prefect_server.ask("task_runs/filter")}
-    assert states["list the samples of nowhere"] == "Failed"
-    assert states["score simbirds x simclip"] == "Completed"
+    assert prefect_server.task_run("list the samples of nowhere")["state_name"] == "Failed"
+    assert prefect_server.task_run("score simbirds x simclip")["state_name"] == "Completed"
 
 
 def write_spec(home: Home, name: str, text: str) -> None:
