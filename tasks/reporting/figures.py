@@ -2,8 +2,9 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from tasks.reporting.document import Figure, Record
@@ -17,6 +18,8 @@ LINE = "#d1d9e0"
 """Grid lines; in the page they take the colour of its lines."""
 ACCENT = "#0969da"
 QUIET = "#8c959f"
+PRINTED = " (paper)"
+"""How the name of a curve ends whose points the paper prints."""
 SERIES = ("#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#9a6700")
 _LONGEST = 32
 _STYLE: dict[Any, Any] = {
@@ -55,6 +58,18 @@ class Curve:
     high: Sequence[float] = field(default=())
 
 
+@dataclass(frozen=True)
+class Bar:
+    """Worst group and gap with one value of a setting on one backbone, and the paper's where it prints them."""
+
+    backbone: str
+    value: str
+    wg: float
+    gap: float
+    paper_wg: float | None = None
+    paper_gap: float | None = None
+
+
 def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
     """Draw the worst-group accuracy of each method as a dot with its interval, and the average as a ring."""
     rows = [row for row in rows if row["differs"] is None]
@@ -84,8 +99,8 @@ def draw_ranking(dataset: str, backbone: str, rows: Sequence[Record]) -> Figure:
     return draw(f"ranking-{_plain(dataset)}-{_plain(backbone)}", title, words, (4.8, 0.8 + 0.24 * len(rows)), paint)
 
 
-def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[Record]) -> Figure:
-    """Draw the accuracy of each method in each group as a coloured field."""
+def draw_heat_map(slug: str, what: str, over: str, title: str, groups: Sequence[str], rows: Sequence[Record]) -> Figure:
+    """Draw a percentage of each method in each group, or with each of some other things, as a coloured field."""
     import numpy as np
 
     values = np.array(
@@ -109,34 +124,78 @@ def draw_heat_map(slug: str, title: str, groups: Sequence[str], rows: Sequence[R
 
     row, column = divmod(int(np.nanargmin(values)), len(groups))
     words = (
-        f"Accuracy of {len(rows)} methods in {len(groups)} groups, {title}. The lowest is {values[row, column]:.0f} %: "
-        f"{names[row]} on {groups[column]}. The table below has the numbers."
+        f"{what} of {len(rows)} methods over {len(groups)} {over}, {title}. The lowest is "
+        f"{values[row, column]:.0f} %: {names[row]}, {groups[column]}. The table below has the numbers."
     )
     width = min(10.0, 1.6 + 0.8 * len(groups)) if len(groups) <= 5 else min(12.0, 2.2 + 0.6 * len(groups))
-    return draw(f"heat-{slug}", f"Accuracy a group, {title}", words, (width, 0.8 + 0.25 * len(rows)), paint)
+    return draw(slug, f"{what}, {title}", words, (width, 0.8 + 0.25 * len(rows)), paint)
 
 
-def draw_curves(slug: str, title: str, setting: str, curves: Sequence[Curve]) -> Figure:
-    """Draw worst-group accuracy over a setting, with bands for 95 % intervals and the paper's points dashed."""
+def draw_curves(
+    slug: str, title: str, setting: str, curves: Sequence[Curve], levels: Mapping[str, float] | None = None
+) -> Figure:
+    """Draw worst-group accuracy over a setting, with bands for 95 % intervals and the paper's points dashed.
+
+    `levels` are methods that do not have the setting, drawn as lines across.
+    """
+    levels = levels or {}
+    colours = dict(zip(dict.fromkeys(curve.name.removesuffix(PRINTED) for curve in curves), cycle(SERIES)))
 
     def paint(axes: "Axes") -> None:
-        for position, curve in enumerate(curves):
-            colour = SERIES[position % len(SERIES)]
-            printed = curve.name.endswith("(paper)")
+        for curve in curves:
+            colour = colours[curve.name.removesuffix(PRINTED)]
+            printed = curve.name.endswith(PRINTED)
             style: dict[str, Any] = {"linestyle": "--", "marker": "x"} if printed else {"marker": "o", "markersize": 4}
             axes.plot(curve.x, curve.y, color=colour, label=curve.name, linewidth=1.6, **style)
             if curve.low:
                 axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
+        for (name, level), dashes in zip(levels.items(), cycle((":", "-."))):
+            axes.axhline(level, color=QUIET, linestyle=dashes, linewidth=1.4, label=name)
         axes.set_xlabel(setting)
         axes.set_ylabel("worst group, percent")
-        axes.legend(loc="best")
+        legend_above(axes, columns=3 if max(len(curve.name) for curve in curves) < 16 else 2)
 
     ends = "; ".join(
         f"{curve.name} goes from {curve.y[0]:.1f} % at {curve.x[0]:g} to {curve.y[-1]:.1f} % at {curve.x[-1]:g}"
         for curve in curves
     )
-    words = f"Worst-group accuracy over {setting}, {title}: {ends}. Bands are 95 % intervals."
-    return draw(slug, f"Worst group over {setting}, {title}", words, (4.8, 3.2), paint)
+    across = "".join(f" {name} is at {level:.1f} %." for name, level in levels.items())
+    words = f"Worst-group accuracy over {setting}, {title}: {ends}. Bands are 95 % intervals.{across}"
+    return draw(slug, f"Worst group over {setting}, {title}", words, (4.8, 3.4), paint)
+
+
+def draw_bars(slug: str, title: str, setting: str, bars: Sequence[Bar]) -> Figure:
+    """Draw worst group and gap of each value of a setting, backbone by backbone, as the paper does its aggregation."""
+    values = list(dict.fromkeys(bar.value for bar in bars))
+    backbones = list(dict.fromkeys(bar.backbone for bar in bars))
+    width = 0.8 / len(values)
+    colours = dict(zip(values, cycle(SERIES)))
+
+    def place(bar: Bar, quantity: int) -> float:
+        return 2.4 * backbones.index(bar.backbone) + quantity + (values.index(bar.value) + 0.5) * width - 0.4
+
+    def paint(axes: "Axes") -> None:
+        for bar in bars:
+            for quantity, (ours, printed) in enumerate(((bar.wg, bar.paper_wg), (bar.gap, bar.paper_gap))):
+                at = place(bar, quantity)
+                axes.bar(at, ours, width * 0.92, color=colours[bar.value])
+                axes.text(at, max(ours, printed or 0.0) + 2, f"{ours:.1f}", ha="center", va="bottom", fontsize=8)
+                if printed is not None:
+                    axes.plot(at, printed, "x", color=INK, markersize=5)
+        axes.set_xticks(
+            [2.4 * number + quantity for number in range(len(backbones)) for quantity in (0, 1)],
+            [f"{label}\n{backbone}" for backbone in map(shortened, backbones) for label in ("WG", "Gap")],
+        )
+        axes.grid(visible=False, axis="x")
+        axes.set_ylabel("percent; × the paper's" if any(bar.paper_wg is not None for bar in bars) else "percent")
+        axes.legend(
+            handles=[axes.bar(0, 0, color=colours[value], label=f"{setting}={value}") for value in values],
+            loc="lower left", bbox_to_anchor=(0, 1.02), ncols=3, borderaxespad=0.2, columnspacing=1,
+        )  # fmt: skip
+
+    told = "; ".join(f"{bar.value} {bar.wg:.1f} and {bar.gap:.1f} on {bar.backbone}" for bar in bars)
+    words = f"Worst group and gap in percent over {setting}, {title}: {told}."
+    return draw(slug, f"Worst group and gap over {setting}, {title}", words, (3.0 + 1.8 * len(backbones), 3.4), paint)
 
 
 def draw_agreement(rows: Sequence[Record]) -> Figure:

@@ -17,7 +17,10 @@ def groups_section(scope: Scope) -> Section:
     figures: list[Figure] = []
     for table in tables:
         groups = [column for column in table.columns if column.heat]
-        figures.append(draw_heat_map(table.slug, table.title, [c.name for c in groups], table.records))
+        names = [column.name for column in groups]
+        figures.append(
+            draw_heat_map(f"heat-{table.slug}", "Accuracy a group", "groups", table.title, names, table.records)
+        )
     return Section("groups", "Accuracy a group", tables=tables, figures=figures)
 
 

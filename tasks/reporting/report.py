@@ -25,6 +25,7 @@ from tasks.reporting.markdown import as_markdown
 from tasks.reporting.paper import paper_section
 from tasks.reporting.results import headline, ranking, results_section
 from tasks.reporting.scope import Scope
+from tasks.reporting.theory import theory_section
 from tasks.reporting.upkeep import changes_section, costs_section, failures_section, provenance_section
 
 _MARK = ".dat-report"
@@ -47,19 +48,24 @@ def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Seque
         scope = Scope.of(questions, cells)
         ranked = ranking(scope)
         failures = failures_section(scope, remarks)
-        sections = [
+        theory = theory_section(scope)
+        on_results = (
             results_section(scope, ranked),
             groups_section(scope),
             ablations_section(scope),
             paper_section(scope),
             diagnostics_section(scope),
             examples_section(scope),
+        )
+        sections = [
+            *(on_results if scope.results or theory is None else ()),
+            *([theory] if theory else ()),
             costs_section(scope),
             failures,
             changes_section(scope),
             provenance_section(scope),
         ]
-        sentences = headline(ranked) or ["No result is there yet."]
+        sentences = headline(ranked) or (theory.text[:1] if theory else ["No result is there yet."])
         failed = sum(len(table.records) for table in failures.tables)
         return Report(
             title or "dat-bench report", datetime.now(UTC), sentences, _tiles(scope, ranked, failed), sections
@@ -67,6 +73,8 @@ def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Seque
 
 
 def _tiles(scope: Scope, ranked: Sequence[Record], failed: int) -> list[tuple[str, str]]:
+    if not scope.results:
+        return [(str(failed), "failed cells")]
     found = scope.ask(f"SELECT count(*) AS n, max(created) AS newest FROM results WHERE {scope.where()}")[0]
     tiles = [
         (str(len({row["dataset"] for row in ranked})), "datasets"),

@@ -14,16 +14,19 @@ _NAMES = ("dataset", "backbone", "method", "variant")
 
 @dataclass(frozen=True)
 class Scope:
-    """The results asked for, by (dataset, backbone, method, variant, seed), and whom to ask about them."""
+    """The results asked for, by (dataset, backbone, method, variant, seed), the steps, and whom to ask about them."""
 
     questions: Questions
     results: frozenset[tuple[str, str, str, str, int]]
+    steps: frozenset[str]
 
     @classmethod
     def of(cls, questions: Questions, cells: Iterable[Cell]) -> "Scope":
-        """Return the scope of some cells: the results among them."""
+        """Return the scope of some cells: the results among them, and their steps."""
+        cells = list(cells)
         found = (cell.address for cell in cells if cell.step == "metrics")
-        return cls(questions, frozenset((*(str(a[name]) for name in _NAMES), int(a["seed"])) for a in found))  # type: ignore[misc]
+        results = frozenset((*(str(a[name]) for name in _NAMES), int(a["seed"])) for a in found)
+        return cls(questions, results, frozenset(cell.step for cell in cells))  # type: ignore[arg-type]
 
     @property
     def home(self) -> Home:

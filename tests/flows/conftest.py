@@ -24,7 +24,7 @@ class PrefectServer:
     environment: dict[str, str]
 
     def ask(self, path: str, **body: object) -> list[dict]:
-        """Return what the server answers to a filter, such as `flow_runs/filter`: the first 200, unless it is narrow."""
+        """Return what the server answers to a filter, such as `flow_runs/filter`: at most the first 200."""
         found: list[dict] = self._post(path, body).json()
         return found
 
