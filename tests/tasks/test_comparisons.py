@@ -63,6 +63,22 @@ def test_a_comparison_with_superseded_predictions_is_shown_no_more(compared, tmp
     assert row["over_zero_shot_low"] is None
 
 
+def test_a_comparison_stays_when_predictions_are_computed_anew_and_come_out_the_same(compared, tmp_path) -> None:
+    rows = "SELECT * FROM comparisons WHERE method = 'dat' ORDER BY ALL"
+    before = asked(compared, rows)
+    assert len(before) == 6
+    folder = tmp_path / "specs/methods"
+    folder.mkdir(parents=True)
+    # No group is short of references: another key, the same predictions.
+    (folder / "dat.toml").write_text('[datasets.birds]\nshortage = "use"\n')
+    assert compared("run", "--dataset", "birds", "--backbone", "my-clip", "--method", "dat").code == 0
+    made = asked(compared, "SELECT count(*) AS n FROM artifacts WHERE cell = 'predictions/birds/my-clip/dat'")
+    assert made == [{"n": 2}]
+    assert asked(compared, rows) == before
+    (row,) = asked(compared, "SELECT over_zero_shot_low FROM leaderboard WHERE method = 'dat'")
+    assert row["over_zero_shot_low"] is not None
+
+
 def test_results_that_rest_on_other_data_are_ranked_apart_and_say_so(compared, embeddings_folder) -> None:
     import pyarrow.parquet as pq
 
