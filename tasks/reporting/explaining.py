@@ -19,6 +19,7 @@ from tasks.reference_table import references_of
 
 EXPLAINED = ("dat", "dat_star")
 """Methods whose scores are taken apart."""
+_PARENTS = ("densities", "references", "image_embeddings", "text_embeddings")
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,14 @@ def explain(
     if method not in EXPLAINED:
         raise UserError(f"{method} cannot be explained", remedy=f"choose one of: {', '.join(EXPLAINED)}")
     made, found = _prediction(questions, (dataset, backbone, method, variant), sample_id)
+    if not made.parents.keys() >= set(_PARENTS):
+        raise UserError(
+            "these predictions were made by an earlier version, which kept no densities",
+            remedy=f"compute them anew: dat run --dataset {dataset} --backbone {backbone} --method {method}",
+        )
     store = Store(questions.home)
-    parents = {role: parent.key for role, parent in made.parents.items()}
     params, settings = made.params, made.params["settings"]
-    densities, references, images, texts = (
-        _manifest(store, role, parents[role])
-        for role in ("densities", "references", "image_embeddings", "text_embeddings")
-    )
+    densities, references, images, texts = (_manifest(store, role, made.parents[role].key) for role in _PARENTS)
     chosen = references_of(store.read(references), params).first(settings["n"], settings["k"], settings["shortage"])
     assert chosen.ids is not None
     wanted = [sample_id, *chosen.ids.tolist()]
