@@ -53,11 +53,19 @@ class CodeVersions:
             reached[name] = module.digest
             if "." in name:
                 waiting.append(name.rpartition(".")[0])
-            waiting.extend(self._targets(module))
+            waiting.extend(self._targets(module, first_party))
         return dict(sorted(reached.items()))
 
-    def _targets(self, module: "_Module") -> Iterator[str]:
+    def places(self) -> set[Path]:
+        """Return where the top-level packages lie, this project's and those of every module looked for until now."""
+        tops = PROJECT_PACKAGES | {name.partition(".")[0] for name in self._modules}
+        found = [place for top in tops for place in self._top_level(top)]
+        return {place if place.is_dir() else place.with_name(place.name + ".py") for place in found}
+
+    def _targets(self, module: "_Module", first_party: frozenset[str]) -> Iterator[str]:
         for imported in module.imports:
+            if imported.module.partition(".")[0] not in first_party:
+                continue
             yield imported.module
             for name in imported.names:
                 submodule = f"{imported.module}.{name}"

@@ -7,7 +7,7 @@ cut short is not counted. Runs are numbered, not ordered by the clock, which may
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,17 +39,17 @@ class RunRecord:
         opening = {"type": "start", "run_id": self.run_id, "at": now(), "command": command}
         self._write({**opening, **process, "request": dict(request)})
 
-    def decision(self, **fields: Any) -> None:
-        """Note what was decided and done about one cell."""
-        self._write({"type": "decision", "at": now(), **fields})
+    def decisions(self, decided: Iterable[Mapping[str, Any]]) -> None:
+        """Note what was decided and done about cells, at once."""
+        self._write(*({"type": "decision", "at": now(), **fields} for fields in decided))
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
         self._write({"type": "end", "at": now(), "status": status})
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write(self, *lines: Mapping[str, Any]) -> None:
         try:
-            self._stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
             self._stream.flush()
         except OSError as error:
             raise StoreError(f"cannot be written: {error.strerror}", where=self._stream.name) from error

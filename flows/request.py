@@ -21,11 +21,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Requested:
-    """The cells that a request means, the request in a few words, and what was left out and why."""
+    """The cells that a request means, the request in a few words, and what was left out and why.
+
+    `inputs` are the files and folders that were read, or would have been if they existed, to find this out.
+    """
 
     cells: list[Cell]
     words: str
     left_out: list[str]
+    inputs: set[Path]
 
 
 def resolve(request: Request, home: Home) -> Requested:
@@ -39,7 +43,9 @@ def resolve(request: Request, home: Home) -> Requested:
     selection = Selection(request.suite, request.datasets, request.backbones, request.methods, overrides)
     experiments, left_out = select(selection, specs)
     notes = [f"left out on {item.dataset}: {item.method}, {item.why}" for item in left_out]
-    return Requested(Graph(specs).cells(experiments), selection.describe(), notes)
+    graph = Graph(specs)
+    cells = graph.cells(experiments)
+    return Requested(cells, selection.describe(), notes, graph.inputs | set(specs.looked_in))
 
 
 def write_report_on(requested: Requested, home: Home, folder: Path | None = None) -> Path:

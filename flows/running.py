@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Lock
+from typing import Any
 
 from data_catalog.cell import Cell
+from data_catalog.code_version import CodeVersions
 from data_catalog.errors import StoreError
 from data_catalog.index import update_index
 from data_catalog.manifest import Manifest
@@ -86,25 +88,23 @@ class Run:
         self._end_if_stopped()
         self.watcher.progressed(cell, done, total, failed)
 
+    def know(self, decisions: Iterable[Decision]) -> None:
+        """Keep the record of cells that the plan found up to date, all at once, and pass it on."""
+        known = [CellOutcome(one.cell, "up to date", "up to date", "", one.key) for one in decisions]
+        with self._lock:
+            self.record.decisions(map(_fields, known))
+            self.outcomes |= {outcome.cell.name: outcome for outcome in known}
+        for outcome in known:
+            self.watcher.settled(outcome)
+
     def settled(self, outcome: CellOutcome) -> None:
         """Keep the record of a cell and pass it on. That one settled before is still up to date is no news."""
-        cell = outcome.cell
+        name = outcome.cell.name
         with self._lock:
-            if outcome.outcome == "up to date" and cell.name in self.outcomes:
+            if outcome.outcome == "up to date" and name in self.outcomes:
                 return
-            self.record.decision(
-                step=cell.step,
-                cell=cell.name,
-                address=dict(cell.address),
-                action=outcome.action,
-                reason=outcome.reason,
-                key=outcome.key,
-                outcome=outcome.outcome,
-                seconds=round(outcome.seconds, 6),
-                error=outcome.error or None,
-                **outcome.drift,
-            )
-            self.outcomes[cell.name] = outcome
+            self.record.decisions([_fields(outcome)])
+            self.outcomes[name] = outcome
         self.watcher.settled(outcome)
 
     def _end_if_stopped(self) -> None:
@@ -116,6 +116,23 @@ class Run:
         if not settled.told:
             for outcome in settled.outcomes:
                 self.settled(outcome)
+
+
+def _fields(outcome: CellOutcome) -> dict[str, Any]:
+    """Return what the record of a run says of a cell."""
+    cell = outcome.cell
+    return {
+        "step": cell.step,
+        "cell": cell.name,
+        "address": dict(cell.address),
+        "action": outcome.action,
+        "reason": outcome.reason,
+        "key": outcome.key,
+        "outcome": outcome.outcome,
+        "seconds": round(outcome.seconds, 6),
+        "error": outcome.error or None,
+        **outcome.drift,
+    }
 
 
 Executor = Callable[[Run], None]
@@ -141,6 +158,7 @@ def run_benchmark(
     gpu_slots: int = 1,
     execute: Executor = in_turn,
     watcher: Watcher | None = None,
+    code: CodeVersions | None = None,
 ) -> BenchmarkResult:
     """Bring every cell up to date, inputs first. A cell that fails stops only what needs it.
 
@@ -149,13 +167,11 @@ def run_benchmark(
     cells = in_order(cells)
     try:
         with recorded_run(store.home, command, request=request, force=force) as record:
-            decisions = Planner(store, forced=lambda cell: force).plan(cells)
+            decisions = Planner(store, code or CodeVersions(), forced=lambda cell: force).plan(cells)
             order = Order(store.home, record.run_id, force, gpu_slots)
             run = Run(order, cells, decisions, record, watcher or Silence())
             with watching(record.run_id, run):
-                for decision in decisions:
-                    if decision.action == "up to date":
-                        run.settled(CellOutcome(decision.cell, "up to date", "up to date", "", decision.key))
+                run.know(decision for decision in decisions if decision.action == "up to date")
                 if run.stale:
                     execute(run)
             result = run.result()

@@ -4,6 +4,7 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dat_lib.methods.contract import DensityNeeds, Method, text_role
@@ -39,6 +40,11 @@ class Graph:
         self._text = cache(lambda prompts, method: self._prompts(prompts).text_for(method))
         self._sources = Sources(specs)
         self._embedding_cells = cache(self._make_embedding_cells)
+
+    @property
+    def inputs(self) -> set[Path]:
+        """Files and folders that were read to make the cells, beside specs."""
+        return self._sources.inputs
 
     def cells(self, asked: Iterable[Asked]) -> list[Cell]:
         """Return every cell that is needed, each once, inputs first."""

@@ -1,8 +1,9 @@
 """Where embeddings come from: imported, simulated, or extracted from images by a model. Each way is a few cells."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from dat_lib.backbones.library_versions import RUNTIME, versions
@@ -58,9 +59,10 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Sources:
-    """The cells that hold samples and embeddings."""
+    """The cells that hold samples and embeddings. `inputs` are the files and folders that were read to make them."""
 
     specs: Specs
+    inputs: set[Path] = field(default_factory=set)
 
     def embedding_cells(self, dataset: Dataset, backbone: Backbone) -> dict[str, Cell]:
         """Return the cells for samples, image embeddings and text embeddings, by step, and those that these need."""
@@ -92,7 +94,7 @@ class Sources:
         if backbone.spec.weights is not None:
             path = (self.specs.path("backbones", backbone.name).parent / backbone.spec.weights).resolve()
             resources["weights"] = str(path)
-            facts["weights_sha256"] = self._digests.of(path)
+            facts["weights_sha256"] = self._digest(path)
         return Cell(
             step="weights",
             address={"backbone": backbone.name},
@@ -139,8 +141,9 @@ class Sources:
             root = (self.specs.path("datasets", dataset.name).parent / source.root).resolve()
         facts = {}
         if source.kind == "sample_table":
-            facts = {"table_sha256": self._digests.of(root / str(settings.get("table", "samples.csv")))}
+            facts = {"table_sha256": self._digest(root / str(settings.get("table", "samples.csv")))}
         elif source.kind == "image_folder":
+            self.inputs.add(root)
             facts = {"listing": digest_json(sorted(str(file.relative_to(root)) for file in root.rglob("*.*")))}
         return Cell(
             step=step,
@@ -150,6 +153,10 @@ class Sources:
             facts=facts,
             resources={"root": str(root)},
         )
+
+    def _digest(self, path: Path) -> str:
+        self.inputs.add(path)
+        return self._digests.of(path)
 
     @cached_property
     def _digests(self) -> FileDigests:

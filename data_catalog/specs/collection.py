@@ -37,6 +37,8 @@ class Specs:
     folders: tuple[Path, ...]
     data: Path = Path("data")
     digests: Path = Path("digests.json")
+    looked_in: tuple[Path, ...] = ()
+    """`folders`, and those that would be among them if they existed."""
 
     @classmethod
     def from_environment(cls, home: Home) -> "Specs":
@@ -49,10 +51,12 @@ class Specs:
                 raise UserError(
                     "is no folder", where=f"DAT_SPECS={folder}", remedy="set DAT_SPECS to a folder of specs"
                 )
-        if not own and Path("specs").is_dir():
-            folders = [Path("specs").absolute()]
+        here = Path("specs").absolute()
+        if not own and here.is_dir():
+            folders = [here]
         data = Path(os.environ.get("DAT_DATA") or home.root / "data").absolute()
-        return cls((shipped, *folders, home.specs), data, home.root / "digests.json")
+        looked_in = (shipped, *(folders or [here]), home.specs)
+        return cls((shipped, *folders, home.specs), data, home.root / "digests.json", looked_in)
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of all specs of a kind."""

@@ -1,19 +1,23 @@
 """`dat run` and `dat plan`."""
 
+import sys
 from collections import Counter
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
+from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
 from data_catalog.store import Store
+from data_catalog.unchanged import Stamps, clock
 from flows.cli.leaderboard import print_leaderboard
 from flows.cli.live import LiveSteps
-from flows.cli.output import AsJson, console, errors, note, print_json, print_table
+from flows.cli.output import AsJson, console, copied, errors, note, print_json, print_table
+from flows.cli.showing import escape, shortened
+from flows.cli.unchanged import question
 from flows.request import Request, Requested, resolve, write_report_on
 
 if TYPE_CHECKING:
@@ -80,7 +84,8 @@ def run(
 
     home = Home.from_environment()
     request = Request(suite, dataset or (), backbone or (), method or (), overrides or ())
-    requested = _requested(request, home)
+    memory = Memory(home)
+    requested = memory.resolved(request)
     execute: Executor = in_turn
     if runner is not Runner.inline:
         execute = partial(conduct, request=request, runner=runner, workers=workers, dask_address=dask_address)
@@ -93,8 +98,12 @@ def run(
             gpu_slots=gpu_slots,
             execute=execute,
             watcher=live,
+            code=memory.code,
         )
-    _print_result(home, requested, result, as_json=as_json)
+    with copied("stdout") as printed:
+        _print_result(home, requested, result, as_json=as_json)
+    if all(outcome.outcome == "up to date" for outcome in result.outcomes):
+        memory.keep(requested, printed.text, result.run_id)
     if report and not as_json and any(outcome.action == "run" and not outcome.failed for outcome in result.outcomes):
         console.print(f"report: {escape(str(write_report_on(requested, home)))}")
     if result.failed:
@@ -124,7 +133,7 @@ def _print_result(home: Home, requested: Requested, result: "BenchmarkResult", *
     if result.failed:
         errors.print(f"[bold red]{len(result.failed)} cells failed:[/]")
         for outcome in result.failed:
-            errors.print(f"  {escape(outcome.cell.name)}: {escape(outcome.error)}")
+            errors.print(f"  {escape(outcome.cell.name)}: {escape(shortened(outcome.error))}")
 
 
 def _number(value: float | None) -> str:
@@ -149,9 +158,19 @@ def plan(
         dat plan demo --check && echo "nothing to do"
     """
     home = Home.from_environment()
-    cells = _requested(Request(suite, dataset or (), backbone or (), method or (), overrides or ()), home).cells
-    decisions = Planner(Store(home)).plan(cells)
+    memory = Memory(home)
+    requested = memory.resolved(Request(suite, dataset or (), backbone or (), method or (), overrides or ()))
+    decisions = Planner(Store(home), memory.code).plan(requested.cells)
     stale = [decision for decision in decisions if decision.action != "up to date"]
+    with copied("stdout") as printed:
+        _print_plan(decisions, stale, everything=everything, as_json=as_json)
+    if not stale:
+        memory.keep(requested, printed.text)
+    elif check:
+        raise typer.Exit(3)
+
+
+def _print_plan(decisions: list[Decision], stale: list[Decision], *, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json([_decision_record(decision) for decision in decisions])
     else:
@@ -162,17 +181,32 @@ def plan(
         if len(shown) > len(listed):
             console.print(f"… and {len(shown) - len(listed)} more (--all lists them)")
         counts = Counter(decision.action for decision in decisions)
-        console.print(f"{len(cells)} cells: " + ", ".join(f"{count} {action}" for action, count in counts.items()))
-    if check and stale:
-        raise typer.Exit(3)
+        console.print(f"{len(decisions)} cells: " + ", ".join(f"{count} {action}" for action, count in counts.items()))
 
 
-def _requested(request: Request, home: Home) -> Requested:
-    """Return the cells a command line asks for, after saying what is left out."""
-    requested = resolve(request, home)
-    for remark in requested.left_out:
-        note(remark)
-    return requested
+class Memory:
+    """Keeps what a command says when there is nothing to do, for the next time (`flows.cli.unchanged`)."""
+
+    def __init__(self, home: Home) -> None:
+        self.code = CodeVersions()
+        self._home = home
+        self._began = clock(str(home.root))
+        self._remarks = ""
+
+    def resolved(self, request: Request) -> Requested:
+        """Return the cells that are asked for, after saying what is left out."""
+        requested = resolve(request, self._home)
+        with copied("stderr") as told:
+            for remark in requested.left_out:
+                note(remark)
+        self._remarks = told.text
+        return requested
+
+    def keep(self, requested: Requested, printed: str, run_id: str = "") -> None:
+        """Keep what was said: everything is up to date."""
+        inputs = [str(path) for path in requested.inputs | self.code.places()]
+        answer: dict[str, object] = {"printed": printed, "remarks": self._remarks, "run_id": run_id}
+        Stamps(str(self._home.root)).keep(question(sys.argv[1:]), answer, inputs, self._began, run_id)
 
 
 def _decision_record(decision: Decision) -> dict[str, object]:

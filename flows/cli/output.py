@@ -3,17 +3,18 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from data_catalog.errors import UserError
+from flows.cli.showing import escape, shortened, shown
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -23,22 +24,52 @@ console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+class Copy:
+    """A stream that keeps what is written to it and passes it on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        """Write, and keep."""
+        self.text += text
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def copied(name: Literal["stdout", "stderr"]) -> Iterator[Copy]:
+    """Give what is printed meanwhile, beside printing it."""
+    stream = getattr(sys, name)
+    copy = Copy(stream)
+    setattr(sys, name, copy)
+    try:
+        yield copy
+    finally:
+        setattr(sys, name, stream)
+
+
 def complain(error: UserError) -> None:
     """Print an error: what and where, then what helps."""
     text = f"{error.where}: {error.problem}" if error.where else error.problem
-    errors.print(f"[bold red]error:[/] {escape(text)}")
+    errors.print(f"[bold red]error:[/] {escape(shortened(text))}")
     if error.remedy:
-        errors.print(f"  [dim]→[/] {escape(error.remedy)}")
+        errors.print(f"  [dim]→[/] {escape(shortened(error.remedy))}")
 
 
 def note(text: str) -> None:
     """Print a remark that is not part of the answer."""
-    errors.print(f"[dim]{escape(text)}[/]")
+    errors.print(f"[dim]{escape(shortened(text))}[/]")
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    # What JSON leaves as it is and a terminal obeys, or UTF-8 cannot write.
+    sys.stdout.write(re.sub(r"[\x7f-\x9f\ud800-\udfff]", lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
 
 
 def print_table(
@@ -53,7 +84,7 @@ def print_table(
     Where rows are too wide for the terminal, either the last column is wrapped, or each row becomes a record with a
     line a column.
     """
-    texts = [[cell_text(value) for value in row] for row in rows]
+    columns, texts = [shown(name) for name in columns], [[cell_text(value) for value in row] for row in rows]
     numeric = [_numeric(values) for values in zip(*texts, strict=True)] if texts else [False] * len(columns)
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     if not console.is_terminal:
@@ -62,7 +93,7 @@ def print_table(
         _print_records(columns, texts)
     else:
         table = Table(
-            title=title or None, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
+            title=escape(title) or None, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
         )
         for position, (name, right) in enumerate(zip(columns, numeric, strict=True), start=1):
             table.add_column(escape(name), justify="right" if right else "left", no_wrap=position < len(columns))
@@ -83,7 +114,7 @@ def cell_text(value: Any) -> str:
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return f"{value[:12]}…"
-    return str(value)
+    return shown(str(value))
 
 
 def size_text(count: float) -> str:
