@@ -1,5 +1,14 @@
 """Errors that a person can mend."""
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_GONE = {errno.ENOENT, errno.ESTALE, errno.ENOTCONN, errno.EIO}
+
 
 class UserError(Exception):
     """Something the user can mend: what is wrong, where it is, and the command or edit that helps."""
@@ -26,3 +35,19 @@ class DamagedError(UserError):
         super().__init__(problem, where=where, remedy="`dat verify` sets damaged files aside; `dat run` heals")
         self.step = step
         self.key = key
+
+
+@contextmanager
+def explained(where: Path, refused: str = "cannot be written") -> Iterator[None]:
+    """Turn the system's refusals into a `StoreError` that a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            remedy = "free some space (`dat gc --scope superseded` helps) and run again: finished work is kept"
+        elif error.errno in _GONE:
+            remedy = "bring the folder back and run again (finished work is kept), or set DAT_HOME to another folder"
+        else:
+            remedy = "check the folder's owner and permissions, or set DAT_HOME to another folder"
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise StoreError(f"{refused}: {why}", where=str(where), remedy=remedy) from error

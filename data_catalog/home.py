@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_catalog.errors import StoreError
+from data_catalog.errors import explained
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,6 @@ class Home:
 
     def prepare(self) -> None:
         """Make the folders; a clear error where that cannot be."""
-        try:
+        with explained(self.root):
             for folder in (self.manifests, self.objects, self.staging, self.locks, self.runs):
                 folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"cannot be written: {error.strerror or error}",
-                where=str(self.root),
-                remedy="choose a folder you can write to: DAT_HOME=/path/to/folder",
-            ) from error

@@ -60,10 +60,12 @@ _PREDICTIONS = {
 
 
 def update_index(home: Home, *, anew: bool = False) -> None:
-    """Bring the index file up to date; `anew` reads every manifest again. For the process that runs the flow only."""
+    """Bring the index file of a prepared home up to date; `anew` reads every manifest again.
+
+    For the process that runs the flow only.
+    """
     import duckdb
 
-    home.prepare()
     with lock(home.locks / "index.lock"), _draft(home) as draft:
         with duckdb.connect(str(draft)) as connection:
             bring_up_to_date(connection, home, reuse=not anew)

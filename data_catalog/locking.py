@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from data_catalog.errors import StoreError
+from data_catalog.errors import StoreError, explained
 
 
 @contextmanager
@@ -16,18 +16,20 @@ def lock(path: Path, *, wait: float = -1) -> Iterator[None]:
     The file is removed before the lock is let go. That is safe because a waiter who then gets the removed file notices
     and opens the new one.
     """
+    holder = FileLock(path, timeout=wait)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        holder = FileLock(path, timeout=wait)
+        path.parent.mkdir(exist_ok=True)
         holder.acquire()
     except Timeout:
         raise
-    except OSError as error:
-        raise StoreError(f"cannot be locked: {error.strerror or error}", where=str(path)) from error
+    except OSError:
+        with explained(path, "cannot be locked"):
+            raise
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink()
         holder.release()
 
 

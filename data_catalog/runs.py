@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from filelock import Timeout
 
-from data_catalog.errors import StoreError, UserError
+from data_catalog.errors import StoreError, UserError, explained
 from data_catalog.home import Home
 from data_catalog.locking import held, lock
 
@@ -48,11 +48,9 @@ class RunRecord:
         self._write({"type": "end", "at": now(), "status": status})
 
     def _write(self, *lines: Mapping[str, Any]) -> None:
-        try:
+        with explained(Path(self._stream.name)):
             self._stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
             self._stream.flush()
-        except OSError as error:
-            raise StoreError(f"cannot be written: {error.strerror}", where=self._stream.name) from error
 
 
 @contextmanager
@@ -63,7 +61,9 @@ def recorded_run(home: Home, command: str, **request: Any) -> Iterator[RunRecord
         with _gate(home):
             run_id = f"r{_last_number(home) + 1:06d}"
             alive.enter_context(lock(_run_lock(home, run_id)))
-            stream = alive.enter_context((home.runs / f"{run_id}.jsonl").open("x", encoding="utf-8"))
+            with explained(home.runs):
+                stream = (home.runs / f"{run_id}.jsonl").open("x", encoding="utf-8")
+            alive.callback(_close, stream)
         record = RunRecord(run_id, stream)
         record.start(command, request)
         try:
@@ -102,6 +102,12 @@ def read_run(path: Path) -> list[dict[str, Any]]:
 def is_running(home: Home, run_id: str) -> bool:
     """Whether the run's process is alive."""
     return held(_run_lock(home, run_id))
+
+
+def _close(stream: IO[str]) -> None:
+    """Close a record; what a full disk has refused before, and refuses again, has been told already."""
+    with suppress(OSError):
+        stream.close()
 
 
 def _last_number(home: Home) -> int:

@@ -5,7 +5,6 @@ manifest is linked into place last and never replaced: whoever comes second adop
 leaves at most files nobody refers to, which `gc` removes.
 """
 
-import errno
 import hashlib
 import os
 import shutil
@@ -14,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data_catalog.errors import DamagedError, StoreError, UserError
+from data_catalog.errors import DamagedError, StoreError, UserError, explained
 from data_catalog.home import Home
 from data_catalog.locking import lock
 from data_catalog.manifest import Manifest, StoredFile, parse_manifest
@@ -22,11 +21,12 @@ from data_catalog.manifest import Manifest, StoredFile, parse_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
 
 class Store:
-    """Artifacts of one `DAT_HOME`."""
+    """Artifacts of one `DAT_HOME`, which was prepared before it is written to.
+
+    Nothing here makes the folders of a home: one that goes away during a run is missed, not made anew in its place.
+    """
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -38,10 +38,11 @@ class Store:
     def find(self, step: str, key: str) -> Manifest | None:
         """Return the manifest of a committed artifact, None when there is none; `DamagedError` when it is garbled."""
         path = self.manifest_path(step, key)
-        try:
-            text = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        with explained(self.home.root, "cannot be read"):
+            try:
+                text = path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
         try:
             manifest = parse_manifest(text)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -97,6 +98,8 @@ class Store:
         try:
             found = file_digest(path)
         except OSError as error:
+            if not self.home.objects.is_dir():  # not this file is gone, but the whole store
+                raise StoreError("cannot be read: the folder is gone", where=str(self.home.root)) from error
             problem = f"cannot be read ({error.strerror})"
         else:
             if found == file.sha256:
@@ -124,8 +127,8 @@ class Store:
         """
         with lock(self.home.locks / f"{key}.lock", wait=wait):
             folder = self.home.staging / key
-            with _explained(self.home.root):
-                folder.mkdir(parents=True, exist_ok=True)
+            with explained(self.home.root):
+                folder.mkdir(exist_ok=True)
             try:
                 yield folder
             except BaseException:
@@ -137,7 +140,7 @@ class Store:
     def keep_shard(self, folder: Path, number: int, table: "pa.Table") -> None:
         """Write one shard into a staging folder, complete or not at all; its name holds its digest."""
         draft = folder / "shard.draft"
-        with _explained(self.home.root):
+        with explained(self.home.root):
             try:
                 _write_parquet(table, draft)
                 for former in folder.glob(f"shard-{number:06d}-*"):
@@ -148,9 +151,10 @@ class Store:
 
     def resumed_shards(self, folder: Path) -> dict[int, Path]:
         """Return the shards that an interrupted attempt has left, without those that are damaged, which are removed."""
-        for path in folder.glob("shard-*"):
-            if not path.stem.endswith(file_digest(path)):
-                path.unlink()
+        with explained(self.home.root):
+            for path in folder.glob("shard-*"):
+                if not path.stem.endswith(file_digest(path)):
+                    path.unlink()
         return self.kept_shards(folder)
 
     def kept_shards(self, folder: Path) -> dict[int, Path]:
@@ -161,14 +165,14 @@ class Store:
         """Move the shards of a staging folder to their place, in order."""
         import pyarrow.parquet as pq
 
-        with _explained(self.home.root):
+        with explained(self.home.root):
             paths = self.kept_shards(folder).values()
             return tuple(self._add_file(step, path, pq.read_metadata(path).num_rows) for path in paths)
 
     def _add_file(self, step: str, draft: Path, rows: int) -> StoredFile:
         digest, size = file_digest(draft), draft.stat().st_size
         place = self.home.objects / step / f"{digest}.parquet"
-        place.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(exist_ok=True)
         # The same name means the same bytes, so replacing is safe, and it heals a damaged file.
         draft.replace(place)
         _flush(place.parent)
@@ -177,8 +181,8 @@ class Store:
     def commit(self, manifest: Manifest) -> Manifest:
         """Make an artifact visible. When another process was first, its manifest is returned and ours forgotten."""
         place = self.manifest_path(manifest.step, manifest.key)
-        with _explained(self.home.root):
-            place.parent.mkdir(parents=True, exist_ok=True)
+        with explained(self.home.root):
+            place.parent.mkdir(exist_ok=True)
             draft = place.parent / f".{manifest.key}.{os.getpid()}.{os.urandom(4).hex()}"
             try:
                 with draft.open("x", encoding="utf-8") as stream:
@@ -193,7 +197,8 @@ class Store:
             finally:
                 draft.unlink(missing_ok=True)
             _flush(place.parent)
-        (self.home.quarantine / f"{manifest.key}.json").unlink(missing_ok=True)
+        with suppress(OSError):
+            (self.home.quarantine / f"{manifest.key}.json").unlink()
         return manifest
 
     def quarantined(self, key: str) -> bool:
@@ -204,8 +209,8 @@ class Store:
         """Move a damaged artifact to the quarantine: from now on it is not there, and planned as `corrupt`."""
         if damaged is None and not self.manifest_path(step, key).exists():
             return
-        with _explained(self.home.root):
-            self.home.quarantine.mkdir(parents=True, exist_ok=True)
+        with explained(self.home.root):
+            self.home.quarantine.mkdir(exist_ok=True)
             if damaged is not None:
                 path = self.home.root / damaged.path
                 with suppress(FileNotFoundError):
@@ -232,7 +237,7 @@ def file_digest(path: Path) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Write a small text file so that readers see the old or the new text, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    with _explained(path.parent):
+    with explained(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             draft.write_text(text, encoding="utf-8")
@@ -257,17 +262,3 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _explained(where: Path) -> Iterator[None]:
-    """Turn the system's refusals to write into an error a person can act on."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            remedy = "free some space (`dat gc --scope superseded` helps) and run again: finished work is kept"
-        else:
-            remedy = "check the folder's owner and permissions, or set DAT_HOME to another folder"
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise StoreError(f"cannot be written: {why}", where=str(where), remedy=remedy) from error

@@ -45,7 +45,9 @@ def collect_garbage(apply: bool) -> int:
 @task(cache_policy=NO_CACHE)
 def rebuild() -> None:
     """Make the index anew from the manifests and run records."""
-    update_index(Home.from_environment(), anew=True)
+    home = Home.from_environment()
+    home.prepare()
+    update_index(home, anew=True)
 
 
 @task(cache_policy=NO_CACHE)

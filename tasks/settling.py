@@ -171,7 +171,10 @@ class Settler:
             manifest = self._manifests[name]
             if (manifest.step, manifest.key) == (damage.step, damage.key):
                 for file in manifest.files:
-                    self.store.set_aside(damage.step, damage.key, file)
+                    try:
+                        self.store.check(manifest, file)
+                    except DamagedError:
+                        self.store.set_aside(damage.step, damage.key, file)
                 self.settle(self._cells[name])
                 if self._manifests[name].content != manifest.content:
                     raise UserError(f"{name} came out differently when it was healed", remedy="run again") from damage

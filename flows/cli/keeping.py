@@ -102,6 +102,7 @@ def rebuild(as_json: AsJson = False) -> None:
     """Make the index anew from the manifests and run records."""
     home = Home.from_environment()
     started = time.perf_counter()
+    home.prepare()
     update_index(home, anew=True)
     count = sum(1 for _ in Store(home).listing())
     seconds = time.perf_counter() - started

@@ -68,6 +68,7 @@ def test_eight_processes_publish_1500_artifacts_while_a_reader_never_fails(
 def test_of_several_processes_that_commit_the_same_key_one_wins_and_all_return_its_manifest(
     processes: ForkServerContext, start, home: Home
 ) -> None:
+    home.prepare()
     barrier = processes.Barrier(4)
     rivals = [
         start(

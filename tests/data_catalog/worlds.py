@@ -62,6 +62,7 @@ def computed(result: BenchmarkResult) -> set[str]:
 
 def settle(home: Home, cells: Iterable[Cell]) -> set[str]:
     """Bring cells up to date without a run's record and without the index; return the names of those computed."""
+    home.prepare()
     store = Store(home)
     planner, bridge = Planner(store, _CODE), Bridge(store, _CODE)
     settled: dict[str, Manifest] = {}

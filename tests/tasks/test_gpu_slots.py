@@ -9,6 +9,11 @@ from data_catalog.home import Home
 from tasks.gpu_slots import gpu_slots
 
 
+@pytest.fixture(autouse=True)
+def _prepared(home: Home) -> None:
+    home.prepare()
+
+
 def most_at_once(home: Home, devices: list[str], slots: int) -> int:
     """How many of the holders were inside at the same time, at most."""
     inside, most, guard = 0, 0, threading.Lock()
