@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-quick lint bench clean
+.PHONY: install demo test test-quick soak lint bench clean
 
 install: $(STAMP)
 
@@ -30,6 +30,11 @@ test: install
 
 test-quick: install
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not prefect" tests
+
+# Faults of every kind, one after the other, for so many minutes: killed runs, full disks, damaged files and the like.
+soak: MINUTES ?= 30
+soak: install
+	$(BIN)/python -m tests.faults --minutes $(MINUTES)
 
 lint: install
 	$(BIN)/ruff check .

@@ -1,32 +1,23 @@
 """Processes to kill and to race, started warm: each is forked from one that has imported everything and run nothing."""
 
-import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from data_catalog.home import Home
 from tests.data_catalog import worlds
-
-_ROOT = Path(__file__).parents[2]
+from tests.warm_processes import warm_processes
 
 
 @pytest.fixture(scope="session")
 def processes() -> ForkServerContext:
     """Where processes are started: `processes.Process(target=..., args=...)`, with targets of `worlds`."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([worlds.__name__])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(_ROOT))  # without it the server cannot import what it is to preload
-        forkserver.ensure_running()
-    return context
+    return warm_processes()
 
 
 @dataclass(frozen=True)

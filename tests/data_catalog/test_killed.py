@@ -1,12 +1,8 @@
 """Processes killed at any moment: nothing half-finished is ever visible, and the next run goes on from there."""
 
-import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -195,48 +191,3 @@ def test_killed_at_any_touch_of_a_file_it_leaves_nothing_that_the_next_attempt_d
         garbage = {item.path for item in collect(home, ["orphans"])}
         assert {path for path in leftovers(home) if not path.startswith(("locks/", ".catalog.draft"))} <= garbage
     assert touch > 4, "the process must have been killed at several steps of its way"
-
-
-SUITE_KILLS = 4
-
-
-@pytest.mark.slow
-def test_a_suite_killed_again_and_again_computes_only_what_is_missing_and_ends_with_the_same_results(
-    tmp_path: Path,
-) -> None:
-    undisturbed, home = Home(tmp_path / "undisturbed"), Home(tmp_path / "killed")
-    assert run_suite(undisturbed)["outcomes"] == {"computed": len(keys(undisturbed))}
-    whole = keys(undisturbed)
-    for kill in range(SUITE_KILLS):
-        enough = len(whole) * (kill + random.Random(kill).random()) / (SUITE_KILLS + 1)
-        process = subprocess.Popen(SUITE, env=environment(home), stdout=subprocess.DEVNULL)
-        while len(keys(home)) <= enough and process.poll() is None:
-            time.sleep(0.001)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        assert verify(Store(home)).damaged == ()
-        assert held_locks(home) == []
-        assert set() < keys(home) < whole, "the kill must hit a run that has something behind it and something to do"
-    finished = len(keys(home))
-    assert run_suite(home)["outcomes"] == {"up to date": finished, "computed": len(whole) - finished}
-    assert contents(home) == contents(undisturbed)
-    assert worlds.results(home) == worlds.results(undisturbed)
-    statuses = query(home, "SELECT status FROM runs ORDER BY run_id").rows
-    assert statuses == [("unfinished",)] * SUITE_KILLS + [("done",)]
-    assert_collection_leaves_nothing_behind(home)
-
-
-# A few quick methods are enough to be killed among.
-METHODS = ("zero_shot", "group_prompt", "ideal_words", "tie")
-DAT = [sys.executable, "-c", "from flows.cli import main; main()"]
-SUITE = [*DAT, "run", "simulated", "--json", *(word for method in METHODS for word in ("--method", method))]
-
-
-def environment(home: Home) -> dict[str, str]:
-    return {**os.environ, "DAT_HOME": str(home.root)}
-
-
-def run_suite(home: Home) -> dict[str, object]:
-    ran = subprocess.run(SUITE, env=environment(home), capture_output=True, check=True)
-    result: dict[str, object] = json.loads(ran.stdout)
-    return result
