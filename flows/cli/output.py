@@ -19,6 +19,7 @@ from flows.cli.showing import escape, shortened, shown
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?")
 
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -143,7 +144,7 @@ def _print_records(columns: Sequence[str], texts: list[list[str]]) -> None:
 
 def _numeric(values: Sequence[str]) -> bool:
     filled = [value for value in values if value]
-    return bool(filled) and all(value.replace(".", "", 1).lstrip("-+").isdigit() for value in filled)
+    return bool(filled) and all(map(_NUMBER.fullmatch, filled))
 
 
 def _plain(value: Any) -> Any:

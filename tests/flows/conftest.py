@@ -1,19 +1,17 @@
-"""One Prefect server for all tests that need one."""
+"""One Prefect server for all tests that need one, and one demo for those that look at it."""
 
 import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import requests
 
-BIN = Path(sys.executable).parent
+from tests.flows.newcomer import BIN, Newcomer
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,15 @@ class PrefectServer:
         answer = requests.post(f"{self.url}/{path}", json=body, timeout=30)
         answer.raise_for_status()
         return answer
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
+    """Run the demo as a newcomer does; tests that use it are of the xdist group `demo`."""
+    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"))
+    ran = newcomer.types("dat run demo")
+    assert ran.returncode == 0, ran.stderr
+    return newcomer
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,14 @@
 """The demo: from drawn images to the results of every method, and what the README and the model's card say of them."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
 from dat_lib.methods.registry import method_names
+from data_catalog.home import Home
+from data_catalog.reader import query
+from tests.flows.newcomer import PROJECT, README, Newcomer
 
-PROJECT = Path(__file__).parents[2]
 CARD = PROJECT / "data_catalog/toyclip/MODEL.md"
 NAMES = {
     "ZS": "zero_shot",
@@ -36,13 +36,13 @@ ROUNDING = 0.7
 
 
 @pytest.mark.slow
-def test_the_demo_gives_the_numbers_that_are_written_down(dat) -> None:
-    ran = dat("run", "demo")
-    assert ran.code == 0, ran.err
-    found = {row["method"]: row for row in asked(dat, "SELECT method, wg, avg, gap FROM results")}
+@pytest.mark.xdist_group("demo")
+def test_the_demo_gives_the_numbers_that_are_written_down(demo: Newcomer) -> None:
+    here = "dataset = 'toybirds'"
+    found = {row["method"]: row for row in asked(demo, f"SELECT method, wg, avg, gap FROM results WHERE {here}")}
     assert set(found) == set(method_names()), "the demo runs every method there is"
     groups: dict[str, dict[str, float]] = {name: {} for name in found}
-    for row in asked(dat, "SELECT method, group_name, accuracy FROM group_accuracy"):
+    for row in asked(demo, f"SELECT method, group_name, accuracy FROM group_accuracy WHERE {here}"):
         groups[row["method"]][row["group_name"]] = row["accuracy"]
     order = ("landbird, land", "landbird, water", "waterbird, land", "waterbird, water")
     written = card()
@@ -57,8 +57,8 @@ def test_the_demo_gives_the_numbers_that_are_written_down(dat) -> None:
     assert found["zero_shot"]["gap"] > 15, "the model has learned the shortcut"
 
 
-def asked(dat, question: str) -> list[dict]:
-    return json.loads(dat("sql", question, "--format", "json").out)
+def asked(demo: Newcomer, question: str) -> list[dict]:
+    return query(Home(demo.folder / ".dat"), question).records()
 
 
 def card() -> dict[str, list[float]]:
@@ -69,9 +69,5 @@ def card() -> dict[str, list[float]]:
 
 def readme() -> dict[str, list[float]]:
     """Read the ranking in README.md: worst group, average and gap of the methods it shows."""
-    ranked = re.findall(r"^ *\d+  (\w+) +([\d.]+)  [\d.]+ to [\d.]+ +([\d.]+) +([\d.]+)$", _readme(), re.MULTILINE)
+    ranked = re.findall(r"^ *\d+  (\w+) +([\d.]+)  [\d.]+ to [\d.]+ +([\d.]+) +([\d.]+)$", README, re.MULTILINE)
     return {name: [float(number) for number in numbers] for name, *numbers in ranked}
-
-
-def _readme() -> str:
-    return (PROJECT / "README.md").read_text()

@@ -10,7 +10,8 @@ import pytest
 
 from data_catalog.home import Home
 from data_catalog.reader import query
-from tests.flows.conftest import BIN, PrefectServer
+from tests.flows.conftest import PrefectServer
+from tests.flows.newcomer import BIN
 
 ROOT = Path(__file__).parents[2]
 

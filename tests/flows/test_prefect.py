@@ -20,7 +20,8 @@ from data_catalog.reader import query
 from data_catalog.runs import read_run
 from data_catalog.store import Store
 from data_catalog.verify import verify
-from tests.flows.conftest import BIN, PrefectServer
+from tests.flows.conftest import PrefectServer
+from tests.flows.newcomer import BIN
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,8 @@ import pytest
 from data_catalog.home import Home
 from data_catalog.reader import query
 from data_catalog.store import Store
-from tests.flows.conftest import BIN, PrefectServer
+from tests.flows.conftest import PrefectServer
+from tests.flows.newcomer import BIN
 
 SUITE = """
 [[grid]]
