@@ -30,14 +30,17 @@ class FileDigests:
         stamp = [status.st_size, status.st_mtime_ns]
         known = self._known()
         if known.get(str(path), [None, None])[0] != stamp:
-            known[str(path)] = [stamp, file_digest(path)]
+            try:
+                known[str(path)] = [stamp, file_digest(path)]
+            except OSError as error:
+                raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
             with suppress(StoreError):
                 write_atomically(self.memory, json.dumps(known))
         return str(known[str(path)][1])
 
     def _known(self) -> dict[str, list[object]]:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             known = json.loads(self.memory.read_text(encoding="utf-8"))
             if isinstance(known, dict):
-                return known
+                return {path: entry for path, entry in known.items() if isinstance(entry, list) and len(entry) == 2}
         return {}

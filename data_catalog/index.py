@@ -127,7 +127,7 @@ def has_log(home: Home) -> bool:
 
 def run_sizes(home: Home) -> dict[str, int]:
     """Return {run: size of its record}."""
-    return {path.stem: path.stat().st_size for path in home.runs.glob("r*.jsonl")}
+    return {path.stem: path.stat().st_size for path in home.runs.glob("r*.jsonl") if path.is_file()}
 
 
 @cache

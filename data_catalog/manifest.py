@@ -71,7 +71,10 @@ def parse_manifest(text: str | bytes) -> Manifest:
     body, seal, rest = (text if isinstance(text, str) else text.decode("utf-8")).rpartition(_SEAL)
     if not seal or rest != f"{digest_text(body + _END)}{_SEALED}":
         raise ValueError("does not match its own digest")
-    data = json.loads(body + _END)
+    try:
+        data = json.loads(body + _END)
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
     if data["format"] > FORMAT:
         raise UserError(
             f"manifest format {data['format']} is newer than this version reads ({FORMAT})",
@@ -79,4 +82,33 @@ def parse_manifest(text: str | bytes) -> Manifest:
         )
     data["parents"] = {role: Parent(**parent) for role, parent in data["parents"].items()}
     data["files"] = tuple(StoredFile(**file) for file in data["files"])
-    return Manifest(**data)
+    manifest = Manifest(**data)
+    _check(manifest)
+    return manifest
+
+
+_TEXTS = ("key", "step", "cell", "content", "created")
+_TABLES = ("address", "code", "params", "facts", "summary", "cost", "resources")
+
+
+def _check(manifest: Manifest) -> None:
+    """Refuse, with a `ValueError`, what no version of ours has written, however well it is sealed.
+
+    A path that leads out of the home is the worst of it: what it names would be set aside as damaged.
+    """
+    texts = [getattr(manifest, name) for name in _TEXTS]
+    texts += [text for parent in manifest.parents.values() for text in (parent.key, parent.content)]
+    texts += [text for file in manifest.files for text in (file.path, file.sha256)]
+    counts = [manifest.rows, *(count for file in manifest.files for count in (file.bytes, file.rows))]
+    if not (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(getattr(manifest, name), dict) for name in _TABLES)
+        and all(isinstance(count, int) for count in counts)
+        and all(isinstance(part, str | int) for part in manifest.address.values())
+        and all(isinstance(digest, str) for digest in manifest.code.values())
+        and isinstance(manifest.run_id, str | None)
+    ):
+        raise ValueError("has a field of another kind than it should")
+    for file in manifest.files:
+        if file.path.startswith("/") or ".." in file.path.split("/"):
+            raise ValueError("names a file outside the home")

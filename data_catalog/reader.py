@@ -3,6 +3,7 @@
 A question never changes anything, never reads outside `DAT_HOME`, never waits for a run and never fails because of one.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from data_catalog.index import VIEWS, bring_up_to_date, has_log, is_current
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+_EXPLAIN = re.compile(r"\s*EXPLAIN\b\s*(ANALYZE\b\s*)?(\([\w\s,]*\)\s*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def _open_file(home: Home) -> "Iterator[tuple[DuckDBPyConnection | None, str]]":
 def _lock_down(connection: "DuckDBPyConnection", home: Home) -> None:
     """Leave the connection nothing but its own tables and the files below `DAT_HOME`."""
     connection.execute("SET TimeZone = 'UTC'")
+    # Sorting what does not fit into memory would otherwise write to the current folder.
+    connection.execute("SET temp_directory = $1", [str(home.index.with_suffix(".duckdb.tmp"))])
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET autoload_known_extensions = false")
     connection.execute("SET allowed_directories = [$1]", [str(home.root)])
@@ -145,7 +150,10 @@ def _only_reads(sql: str) -> None:
     kinds = [statement.type for statement in statements]
     if len(kinds) != 1:
         raise UserError("give exactly one statement", where="SQL")
-    if kinds[0] not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+    if kinds[0] == duckdb.StatementType.EXPLAIN:
+        # EXPLAIN ANALYZE carries out what it explains.
+        _only_reads(sql[explain.end() :] if (explain := _EXPLAIN.match(sql)) else "")
+    elif kinds[0] != duckdb.StatementType.SELECT:
         raise UserError(
             f"{kinds[0].name} is not allowed: questions cannot change anything",
             where="SQL",
@@ -166,8 +174,6 @@ def _first_line(error: BaseException) -> str:
 
 
 def _explained(error: Exception, sql: str) -> UserError:
-    import re
-
     unknown = re.search(r"Table with name (\w+) does not exist", str(error))
     if unknown:
         close = get_close_matches(unknown.group(1), VIEWS, n=1, cutoff=0.5)

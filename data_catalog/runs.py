@@ -92,9 +92,10 @@ def read_run(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a record, without those a crash or damage has cut."""
     lines = []
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             line = json.loads(text)
-            if isinstance(line, dict) and line.get("type") in ("start", "decision", "end"):
+            known = isinstance(line, dict) and line.get("type") in ("start", "decision", "end")
+            if known and isinstance(line.get("address", {}), dict):
                 lines.append(line)
     return lines
 

@@ -5,11 +5,14 @@ manifest is linked into place last and never replaced: whoever comes second adop
 leaves at most files nobody refers to, which `gc` removes.
 """
 
+import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +43,7 @@ class Store:
         path = self.manifest_path(step, key)
         with explained(self.home.root, "cannot be read"):
             try:
-                text = path.read_bytes()
+                text = _content(path)
             except (FileNotFoundError, NotADirectoryError):
                 return None
         try:
@@ -63,7 +66,7 @@ class Store:
         stamps = {}
         for step, key, entry in self._files():
             with suppress(FileNotFoundError):
-                stamps[step, key] = entry.stat().st_mtime_ns
+                stamps[step, key] = entry.stat(follow_symlinks=False).st_mtime_ns
         return stamps
 
     def _files(self, step: str | None = None) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
@@ -228,9 +231,29 @@ def _write_parquet(table: "pa.Table", path: Path) -> None:
     _flush(path)
 
 
+def _opened(path: Path) -> BufferedReader:
+    """Open a file to read it; an `OSError` for a pipe, which would be waited for, and a device, which never ends."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file; none of what is no file."""
+    try:
+        with _opened(path) as stream:
+            return stream.read()
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ELOOP):
+            return b""
+        raise
+
+
 def file_digest(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
-    with path.open("rb") as stream:
+    """Return the sha256 of a file's bytes; an `OSError` for what is no file."""
+    with _opened(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -1,5 +1,6 @@
 """What a run shows in Prefect: its plan with reasons, the leaderboard, and what has drifted."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,7 +60,8 @@ def _entry(entry: dict[str, Any]) -> list[str]:
 
 
 def _markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    """Return text that Markdown shows as it is, in a cell of a table."""
+    return re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(text.split())).replace("<", "&lt;")
 
 
 def _number(value: float | None) -> str:

@@ -1,6 +1,5 @@
 """The raw image embeddings of a dataset by a model, shard by shard."""
 
-import importlib
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from dat_lib.datasets.source import DataError
 from dat_lib.extraction import SHARD_ROWS, Shard, extract, shard_numbers
 from tasks.columns import vector_column
 from tasks.devices import chosen_devices
+from tasks.loading import open_dataset
 from tasks.step import ShardedOutput, Work
 from tasks.weights import check_facts, open_backbone
 
@@ -35,8 +35,7 @@ def compute(work: Work) -> ShardedOutput:
 def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table]]:
     params, resources = work.params, work.resources
     files = work.inputs["files"]
-    loader = importlib.import_module(params["dataset"]["loader"])
-    dataset: ImageDataset = loader.open_dataset(resources["root"], **params["dataset"]["settings"])
+    dataset = open_dataset(params["dataset"], resources["root"])
     tolerance = params["tolerance"]
     if missing := _missing(dataset, tolerance):
         raise DataError(_complaint(missing, 0, tolerance))

@@ -1,22 +1,20 @@
 """The image files of a dataset, each with its digest: what embeddings hang on."""
 
-import importlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 
 from dat_lib.datasets.embeddings_folder import file_sha256
-from dat_lib.datasets.images import ImageDataset
+from tasks.loading import open_dataset
 from tasks.step import Output, Work
 
 _THREADS = 8
 
 
 def compute(work: Work) -> Output:
-    """Return one row a sample; no digest for images that are drawn or missing, which extraction will report."""
-    loader = importlib.import_module(work.params["loader"])
-    dataset: ImageDataset = loader.open_dataset(work.resources["root"], **work.params["settings"])
+    """Return one row a sample; no digest for images that are drawn, missing or unreadable: extraction reports those."""
+    dataset = open_dataset(work.params, work.resources["root"])
     samples = dataset.samples()
     root = getattr(dataset, "root", None)
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -32,4 +30,7 @@ def compute(work: Work) -> Output:
 
 def _digest(root: Path | None, file: str) -> str | None:
     path = root / file if root is not None and file else None
-    return file_sha256(path) if path is not None and path.is_file() else None
+    try:
+        return file_sha256(path) if path is not None and path.is_file() else None
+    except OSError:
+        return None

@@ -57,8 +57,11 @@ def transformers_files(folder: Path) -> list[Path]:
         if (folder / name).is_file():
             return [folder / name]
         if (folder / f"{name}.index.json").is_file():
-            shards = read_json(folder / f"{name}.index.json").get("weight_map", {}).values()
-            return [folder / shard for shard in sorted(set(shards))]
+            index = folder / f"{name}.index.json"
+            shards = read_json(index).get("weight_map", {})
+            if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
+                raise BackboneError(f"{index}: its weight_map must name a file for each tensor")
+            return [folder / shard for shard in sorted(set(shards.values()))]
     return []
 
 
@@ -66,7 +69,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
         value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BackboneError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):
         raise BackboneError(f"{path}: must hold a JSON object")
@@ -77,8 +80,11 @@ def is_torchscript(path: Path) -> bool:
     """Whether a file is a TorchScript archive, as OpenAI's original checkpoints are: a program, not only weights."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except Exception as error:  # damaged bytes are met with many kinds of exceptions
+        raise _unreadable(path, error) from error
 
 
 def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
@@ -107,7 +113,7 @@ def tensor_shapes(path: Path) -> dict[str, tuple[int, ...]]:
                 "Get the checkpoint as safetensors, or write its state_dict alone where you trust its origin"
             ) from error
         raise _unreadable(path, error) from error
-    except (RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError) as error:
+    except Exception as error:  # damaged bytes are met with many kinds of exceptions
         raise _unreadable(path, error) from error
     if isinstance(state, Mapping) and isinstance(state.get("state_dict"), Mapping):
         state = state["state_dict"]

@@ -15,6 +15,7 @@ import numpy as np
 
 from dat_lib.arrays import IdArray
 from dat_lib.datasets.images import ImageSamples, UnreadableImage
+from dat_lib.datasets.source import DataError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -30,10 +31,15 @@ _CONVERTIBLE = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK"
 
 @dataclass(frozen=True)
 class ImageFiles:
-    """A dataset whose images are files below a folder."""
+    """A dataset whose images are files below a folder, and nowhere else."""
 
     root: Path
     table: ImageSamples
+
+    def __post_init__(self) -> None:
+        for file in self.table.files.tolist():
+            if file.startswith("/") or (".." in file and ".." in file.split("/")) or "\0" in file:
+                raise DataError(f"{self.root}: the file {file!r:.200} leads out of the dataset's folder")
 
     def samples(self) -> ImageSamples:
         """Return all samples of all splits."""

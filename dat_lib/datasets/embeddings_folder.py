@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IdArray, IntArray
+from dat_lib.datasets.bounded_reading import check_width, read_parquet
 from dat_lib.datasets.source import SPLITS, DataError, Samples
 
 IMAGES = "images.parquet"
@@ -102,7 +103,7 @@ class EmbeddingsFolder:
             missing = [column for column in columns if column not in known]
             if missing:
                 raise DataError(f"{path}: no column {', '.join(missing)}; there are: {', '.join(known)}")
-            table = pq.read_table(path, columns=columns)
+            table = read_parquet(path, columns)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
         if not table.num_rows:
@@ -138,7 +139,9 @@ def _texts(table: Any, name: str, path: Path) -> IdArray:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         raise DataError(f"{path}: column {name} holds {column.type}, expected text")
     _no_nulls(column, name, path)
-    return np.array(column.to_pylist(), dtype=np.str_)
+    texts = column.to_pylist()
+    check_width(texts, name, path)
+    return np.array(texts, dtype=np.str_)
 
 
 def _distinct(values: IdArray, name: str, path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dat_lib.datasets.bounded_reading import check_width, read_parquet
 from dat_lib.datasets.source import DataError
 
 Value = TypeVar("Value")
@@ -25,7 +26,7 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
         present = _parquet_names(path) if kind == "Parquet" else _csv_names(path)
         _check_names(path, present, needed, optional)
         chosen = [name for name in (*needed, *optional) if name in present]
-        table = _parquet_table(path, chosen) if kind == "Parquet" else _csv_table(path, chosen)
+        table = read_parquet(path, chosen) if kind == "Parquet" else _csv_table(path, chosen)
         columns = {name: _texts(table.column(name), name, path) for name in chosen}
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read as {kind}: {error}") from error
@@ -91,12 +92,6 @@ def _parquet_names(path: Path) -> list[str]:
     return list(pq.read_schema(path).names)
 
 
-def _parquet_table(path: Path, names: list[str]) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path, columns=names)
-
-
 def _texts(column: Any, name: str, path: Path) -> list[str]:
     import pyarrow as pa
 
@@ -106,4 +101,6 @@ def _texts(column: Any, name: str, path: Path) -> list[str]:
         pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     ):
         raise DataError(f"{path}: column {name} holds {column.type}, expected text or integers")
-    return [text or "" for text in column.cast(pa.large_string()).to_pylist()]
+    texts = [text or "" for text in column.cast(pa.large_string()).to_pylist()]
+    check_width(texts, name, path)
+    return texts

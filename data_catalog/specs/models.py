@@ -15,7 +15,7 @@ Groups = Literal["class_attribute", "attribute"]
 
 def is_name(text: str) -> bool:
     """Whether a text can name a spec."""
-    return re.match(_NAME, text) is not None
+    return re.fullmatch(_NAME.strip("^$"), text) is not None
 
 
 class Spec(BaseModel):

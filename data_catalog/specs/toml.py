@@ -23,15 +23,22 @@ def read_toml(path: Path, model: type[S]) -> S:
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}, line {line.group(1)}" if line else str(path)
         raise UserError(f"is not valid TOML: {error}", where=place) from error
+    except (ValueError, RecursionError) as error:
+        # Numbers of thousands of digits, and brackets within brackets by the thousand.
+        raise UserError(f"cannot be read as TOML: {error}", where=str(path)) from error
     try:
         return model.model_validate(data)
     except ValidationError as error:
         raise UserError("\n  ".join(_problems(error, text)), where=str(path)) from error
+    except RecursionError as error:
+        raise UserError("is nested too deeply", where=str(path)) from error
 
 
 def read_text(path: Path) -> str:
     """Return the text of a file; `UserError` when it cannot be read."""
     try:
+        if path.exists() and not path.is_file():
+            raise UserError("is not a file", where=str(path))  # a pipe would be waited for, a device never ends
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError("is not UTF-8 text", where=str(path)) from error

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from data_catalog.cell import Cell
 from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.store import Store
 from flows.cli.output import AsJson, console, print_json
+from flows.cli.showing import escape
 
 
 def embeddings(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import Progress
 
 from data_catalog.errors import UserError
@@ -16,6 +15,7 @@ from data_catalog.index import update_index
 from data_catalog.store import Store
 from data_catalog.verify import verify as verify_store
 from flows.cli.output import AsJson, console, errors, print_json, print_table, size_text
+from flows.cli.showing import escape, shortened
 
 
 def validate(
@@ -38,9 +38,9 @@ def validate(
         print_json({"checked": len(checked), "problems": [{"file": p.where, "problem": p.problem} for p in problems]})
     else:
         for problem in problems:
-            errors.print(f"[red]{escape(str(problem.where))}[/]: {escape(problem.problem)}")
+            errors.print(f"[red]{escape(shortened(str(problem.where)))}[/]: {escape(shortened(problem.problem))}")
             if problem.remedy:
-                errors.print(f"  [dim]→[/] {escape(problem.remedy)}")
+                errors.print(f"  [dim]→[/] {escape(shortened(problem.remedy))}")
         console.print(f"{len(checked)} specs checked, {len(problems)} problems")
     if problems:
         raise typer.Exit(2)

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rich.markup import escape
-
 from data_catalog.home import Home
 from data_catalog.reader import query
 from flows.cli.output import console, print_table
+from flows.cli.showing import escape
 
 _WORTH_SAYING = 0.001
 _LISTED = 40
@@ -24,7 +23,7 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
         if ranked:
             title = f"{dataset} × {backbone}"
             if not console.is_terminal:
-                console.print(title)
+                console.print(escape(title))
             print_table(_COLUMNS, [_row(entry) for entry in ranked], title=title)
             for entry in ranked:
                 for remark in _remarks(json.loads(entry["notes"] or "{}")):

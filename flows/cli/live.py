@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from threading import Lock
 from types import TracebackType
 
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from data_catalog.cell import Cell
 from flows.cli.output import errors
+from flows.cli.showing import escape
 from tasks.watching import CellOutcome
 
 _ORDER = ("computed", "adopted", "reproduced", "drifted", "up to date", "failed", "blocked")

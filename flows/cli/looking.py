@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.tree import Tree
 
 from data_catalog.errors import UserError
@@ -18,6 +17,7 @@ from data_catalog.reader import Answer, index_condition, query
 from data_catalog.runs import is_running
 from data_catalog.store import Store
 from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
+from flows.cli.showing import escape, no_formula, shown
 
 _WIDEST = 20
 
@@ -51,7 +51,8 @@ def sql(
 
     Views: results, group_accuracy, predictions, comparisons, leaderboard, paper, vs_paper, artifacts, lineage, runs,
     decisions, drift, costs and others: `--shell` and `.views` lists them all. `DESCRIBE results` lists columns; `SELECT
-    column_name, comment FROM duckdb_columns() WHERE table_name = 'results'` explains them.
+    column_name, comment FROM duckdb_columns() WHERE table_name = 'results'` explains them. In CSV, a text that a
+    spreadsheet would take for a formula has an apostrophe before it; JSON has it as it is.
 
     Examples:
 
@@ -78,11 +79,19 @@ def _print_answer(answer: Answer, output: Format) -> None:
     elif output is Format.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
-        writer.writerows(answer.rows)
+        writer.writerows([[_csv_cell(value) for value in row] for row in answer.rows])
     else:
         print_table(answer.columns, answer.rows, too_wide="records")
         if console.is_terminal:
             console.print(f"[dim]{len(answer.rows)} rows[/]")
+
+
+def _csv_cell(value: Any) -> Any:
+    """Return a value as it stands in CSV: exactly, save what a spreadsheet, a terminal or UTF-8 would stumble over."""
+    if not isinstance(value, str):
+        return value
+    harmless = no_formula(value)
+    return shown(harmless) if sys.stdout.isatty() else harmless.encode("utf-8", "backslashreplace").decode()
 
 
 def why(
@@ -130,7 +139,7 @@ def why(
     if current is None:
         console.print("there is no artifact of this cell now")
         return
-    console.print(f"\nkey {current['key']}\nfile {home.root / current['path']}")
+    console.print(f"\nkey {escape(current['key'])}\nfile {escape(str(home.root / current['path']))}")
     console.print(f"settings {escape(current['params'])}", soft_wrap=True)
     if current["facts"] != "{}":
         console.print(f"facts {escape(current['facts'])}")
@@ -306,7 +315,7 @@ def _grow(tree: Tree, lineage: list[dict[str, Any]], key: str) -> None:
     for link in lineage:
         if link["key"] == key:
             name = link["parent_cell"] or "(collected)"
-            branch = tree.add(f"{escape(link['role'])}: {escape(name)} [dim]{link['parent_key'][:12]}[/]")
+            branch = tree.add(f"{escape(link['role'])}: {escape(name)} [dim]{escape(link['parent_key'][:12])}[/]")
             _grow(branch, lineage, link["parent_key"])
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from data_catalog.home import Home
 from data_catalog.reader import Questions
 from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
 from flows.cli.output import AsJson, console, note, print_json, print_table
+from flows.cli.showing import escape
 from flows.request import Request, resolve, write_report_on
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -22,6 +23,7 @@ PRINTED = " (paper)"
 """How the name of a curve ends whose points the paper prints."""
 SERIES = ("#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#9a6700")
 _LONGEST = 32
+_NOT_DRAWN = ("Cc", "Cf", "Cs")
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.0,
@@ -265,7 +267,10 @@ def for_page(figure: Figure) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a label that leaves room for what it labels."""
+    """Return a label that leaves room for what it labels, of characters that matplotlib can draw in every format."""
+    composed = unicodedata.normalize("NFC", " ".join(text.split()))
+    # Control characters, and those that only shape their neighbours: it stops at some of them.
+    text = "".join(letter for letter in composed if unicodedata.category(letter) not in _NOT_DRAWN)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

@@ -25,7 +25,13 @@ _SPECIAL = {
     "–": "--",
     "−": "$-$",
     "…": r"\dots{}",
+    # At the beginning of a row these would be arguments of the end of the row above.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
     "\n": " ",
+    "\r": " ",
+    "\t": " ",
 }
 _CHOSEN = ("results", "ranking", "groups", "ablations", "paper", "costs-methods")
 """Slugs, or their beginnings, of tables that belong into a paper; keys and prompts do not."""
@@ -88,6 +94,9 @@ def _cell(table: Table, column: Column, record: Record, row: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that LaTeX sets as it is; characters outside Latin-1 that it may not know become a question mark."""
+    """Return text that LaTeX sets as it is; characters that it may not know become a question mark.
+
+    Those are the ones outside Latin-1, and control characters, some of which end its paragraphs.
+    """
     known = "".join(_SPECIAL.get(character, character) for character in text)
-    return "".join(character if ord(character) < 256 else "?" for character in known)
+    return "".join(c if " " <= c < "\x7f" or "\xa0" <= c <= "\xff" else "?" for c in known)

@@ -55,11 +55,12 @@ def _rows(columns: Sequence[Column], records: Sequence[Record], table: Table | N
 
 def _safe(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
-    parts = re.split(r"(`[^`\n]+`)", text)
+    text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "\ufffd", text)  # what a terminal would obey
+    parts = re.split(r"(`[^`\r\n]+`)", text)
     plain = "".join(part if position % 2 else _escaped(part) for position, part in enumerate(parts))
     return plain.replace("|", "\\|") if "`" in plain else plain
 
 
 def _escaped(text: str) -> str:
     text = re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", text)
-    return re.sub(r"\s*\n\s*", " ", text)
+    return re.sub(r"\s*[\r\n]\s*", " ", text)

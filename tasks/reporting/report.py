@@ -138,4 +138,4 @@ def _as_csv(table: Table) -> str:
 
 def _harmless(value: Any) -> Any:
     """Return a value that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
