@@ -61,5 +61,5 @@ class Home:
     def prepare(self) -> None:
         """Make the folders; a clear error where that cannot be."""
         with explained(self.root):
-            for folder in (self.manifests, self.objects, self.staging, self.locks, self.runs):
+            for folder in (self.manifests, self.objects, self.staging, self.locks / "runs", self.runs):
                 folder.mkdir(parents=True, exist_ok=True)

@@ -11,14 +11,14 @@ from data_catalog.errors import StoreError, explained
 
 @contextmanager
 def lock(path: Path, *, wait: float = -1) -> Iterator[None]:
-    """Hold the lock file at `path`; after `wait` seconds (-1: never) `Timeout` is raised.
+    """Hold the lock file at `path`, whose folder is there; after `wait` seconds (-1: never) `Timeout` is raised.
 
     The file is removed before the lock is let go. That is safe because a waiter who then gets the removed file notices
     and opens the new one.
     """
     holder = FileLock(path, timeout=wait)
     try:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.stat()  # `acquire` would make the folder, and with it a home in the place of one that went away
         holder.acquire()
     except Timeout:
         raise

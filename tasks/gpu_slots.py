@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from filelock import Timeout
 
+from data_catalog.errors import explained
 from data_catalog.home import Home
 from data_catalog.locking import lock
 from tasks.devices import chosen_devices
@@ -31,6 +32,8 @@ def gpu_slots(home: Home, wanted: str, slots: int = 1) -> Iterator[None]:
 @contextmanager
 def _slot(home: Home, gpu: str, slots: int) -> Iterator[None]:
     folder = home.locks / "gpus"
+    with explained(folder):
+        folder.mkdir(exist_ok=True)
     names = [f"{socket.gethostname()}-{gpu.replace(':', '-')}-{number}.lock" for number in range(slots)]
     while True:
         for name in names:

@@ -41,7 +41,7 @@ def full_disk(world: World, chance: Random, home: Home, deed: Deed) -> Iterator[
         deed.what = f"a disk of {room:,} bytes ({ran.code}, {len(deed.kept)} kept): {ran.err.strip()[:300]}"
         if ran.code == 2 and "free some space" not in ran.err:
             deed.complaints.append(f"the error does not say that the disk is full: {ran.err}")
-        _mount("-o", f"remount,size={_ENOUGH}", home.root)
+        mount("-o", f"remount,size={_ENOUGH}", home.root)
         yield
 
 
@@ -113,9 +113,9 @@ def read_only(world: World, chance: Random, home: Home, deed: Deed) -> Iterator[
 def _refusing(home: Home) -> Iterator[None]:
     """Lay the home over itself, read-only: what is open for writing stays so, as the kernel would have it."""
     _must_be_root()
-    _mount("--bind", home.root, home.root)
+    mount("--bind", home.root, home.root)
     try:
-        _mount("-o", "remount,bind,ro", home.root)
+        mount("-o", "remount,bind,ro", home.root)
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(home.root)], check=True)
@@ -155,10 +155,10 @@ def mounted(home: Home, size: int) -> Iterator[None]:
     _must_be_root()
     specs = home.root.with_name("specs")
     shutil.move(home.specs, specs)
-    _mount("-t", "tmpfs", "-o", f"size={_ENOUGH}", "tmpfs", home.root)
+    mount("-t", "tmpfs", "-o", f"size={_ENOUGH}", "tmpfs", home.root)
     try:
         shutil.copytree(specs, home.specs)
-        _mount("-o", f"remount,size={size}", home.root)
+        mount("-o", f"remount,size={size}", home.root)
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(home.root)], check=True)
@@ -169,7 +169,8 @@ def _must_be_root() -> None:
         raise CannotTryError("only root can mount a disk")
 
 
-def _mount(*words: str | Path) -> None:
+def mount(*words: str | Path) -> None:
+    """Run `mount`; `CannotTryError` where it refuses."""
     try:
         subprocess.run(["mount", *map(str, words)], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
