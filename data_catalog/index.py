@@ -50,6 +50,8 @@ VIEWS = (
     *STEP_VIEWS,
 )
 _BATCH = 2000
+# Steps whose files have had the same columns ever since: DuckDB need not open each of them to make a view or to answer.
+_ALIKE = ("predictions",)
 _PREDICTIONS = {
     "sample_id": "VARCHAR",
     "label": "INTEGER",
@@ -308,7 +310,8 @@ def _make_file_views(
 ) -> None:
     """Make the views over a step's files, into which DuckDB looks at once, and which it refuses to make over none.
 
-    With a damaged file among them, questions about these tables fail, and no others; nor does the index seem current.
+    With a damaged file among them, questions about these tables fail, and no others; where making the view shows the
+    damage, the index does not seem current.
     """
     import duckdb
 
@@ -318,7 +321,8 @@ def _make_file_views(
     source = f"{columns}, NULL::VARCHAR AS filename WHERE false"
     try:
         if any(pattern.parent.glob(pattern.name)):
-            source = f"* FROM read_parquet({quoted(pattern)}, filename = true, union_by_name = true)"
+            unlike = "" if step in _ALIKE else ", union_by_name = true"
+            source = f"* FROM read_parquet({quoted(pattern)}, filename = true{unlike})"
             with duckdb.connect(":memory:") as apart:  # some damage makes DuckDB give up the whole database
                 apart.execute(f"SELECT {source} LIMIT 0")
         connection.execute(f"{view} {source}")

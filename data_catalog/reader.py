@@ -133,6 +133,7 @@ def _lock_down(connection: "DuckDBPyConnection", home: Home) -> None:
     connection.execute("SET TimeZone = 'UTC'")
     # Sorting what does not fit into memory would otherwise write to the current folder.
     connection.execute("SET temp_directory = $1", [str(home.index.with_suffix(".duckdb.tmp"))])
+    connection.execute("SET enable_progress_bar = false")  # it would stand among the rows of a long question
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET autoload_known_extensions = false")
     connection.execute("SET allowed_directories = [$1]", [str(home.root)])
