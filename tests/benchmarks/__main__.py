@@ -1,11 +1,23 @@
-"""`python -m tests.benchmarks [NAME ...]` runs every `bench_NAME.py` of this folder, or those named, in turn."""
+"""`python -m tests.benchmarks [NAME ...]` runs every `bench_NAME.py` of this folder, or those named, in turn.
+
+Each prints what it measured as it goes; the ratios of all come last, in one table. Nothing depends on absolute times.
+"""
 
 import argparse
+import json
 import os
+import platform
 import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tests.benchmarks.timing import ROWS, Row
 
 FOLDER = Path(__file__).parent
 
@@ -23,18 +35,37 @@ def main() -> int:
     if arguments.list:
         print("\n".join(names))
         return 0
-    failed = [name for name in arguments.names or names if not _run(name)]
+    with TemporaryDirectory(prefix="dat-bench-") as folder:
+        rows = Path(folder) / "rows.jsonl"
+        rows.touch()
+        failed = [name for name in arguments.names or names if not _run(name, rows)]
+        print_rows([Row(**json.loads(line)) for line in rows.read_text(encoding="utf-8").splitlines()])
     if failed:
         print(f"\nfailed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def _run(name: str) -> bool:
+def print_rows(rows: list[Row]) -> None:
+    """Print the table of ratios."""
+    title = f"ours over the other's, in one run each; {os.cpu_count()} processors, Python {platform.python_version()}"
+    table = Table(title=title, title_justify="left")
+    for column in ("", "ours", "beside", "ratio", "target", "met"):
+        table.add_column(column, justify="right" if column == "ratio" else "left", overflow="fold")
+    words = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}
+    for row in rows:
+        note = f"\n[dim]{escape(row.note)}[/]" if row.note else ""
+        ratio = f"{row.ratio:.3g}" if row.ratio < 1000 else f"{row.ratio:,.0f}"
+        table.add_row(escape(row.what) + note, escape(row.ours), escape(row.peer), ratio, row.target, words[row.met])
+    console = Console()
+    Console(width=max(console.width, 140)).print(table)
+
+
+def _run(name: str, rows: Path) -> bool:
     print(f"\n=== {name} {'=' * (74 - len(name))}", flush=True)
     print(f"({os.cpu_count()} processors, {os.getloadavg()[0]:.1f} processes busy before it began)", flush=True)
     started = time.perf_counter()
     words = [sys.executable, "-m", f"tests.benchmarks.bench_{name}"]
-    code = subprocess.run(words, cwd=FOLDER.parents[1]).returncode
+    code = subprocess.run(words, cwd=FOLDER.parents[1], env={**os.environ, ROWS: str(rows)}).returncode
     outcome = "" if code == 0 else f", FAILED with exit code {code}"
     print(f"({time.perf_counter() - started:.0f} s{outcome})", flush=True)
     return code == 0

@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from dat_lib.arrays import normalise
 from dat_lib.estimator import DAT
+from tests.benchmarks.timing import Row, hand_on, released
 
 CLASSES, ATTRIBUTES, REFERENCES, NEIGHBOURS, DIM, QUERIES = 62, 5, 50, 30, 768, 2211
 
@@ -85,6 +86,25 @@ def main():
     print(f"densities / product:                 {median['densities'] / median['product']:.2f}")
     print(f"scikit-learn / densities:            {sklearn / median['densities']:.1f}")
     print(f"peak resident memory:                {peak:.2f} GiB   (under 2)")
+    dat, product, densities = (median[name] for name in ("DAT", "product", "densities"))
+    hand_on(
+        [
+            Row(
+                "DAT scoring over the bare matrix product",
+                f"{dat:.3f} s",
+                f"{released('torch')}: {product:.3f} s",
+                dat / product,
+                at_most=1.5,
+            ),
+            Row(
+                "densities of DAT over one NearestNeighbors a group",
+                f"{densities:.3f} s",
+                f"{released('scikit-learn')}: {sklearn:.3f} s",
+                densities / sklearn,
+                at_most=0.2,
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":

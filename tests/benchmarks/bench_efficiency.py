@@ -16,6 +16,7 @@ from dat_lib.methods.dat import Dat, DatStar
 from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.methods.tie import Tie, TieStar
 from dat_lib.simulation import simulate
+from tests.benchmarks.timing import Row, hand_on
 
 TRAIN, VAL, TEST, DIM = 162_770, 19_867, 19_962, 512
 NEEDED = {Tie: "train", TieStar: "train", Dat: "val", DatStar: "val"}
@@ -78,6 +79,8 @@ def main():
         for pool in problems:
             ratio = seconds[dat, pool] / seconds[tie, pool]
             print(f"scoring, {name}, both with the {pool:5} pool:{'':{12 - len(name)}} {ratio:8.2f}")
+            ours, peer = f"{seconds[dat, pool]:.3f} s", f"our {tie.title}: {seconds[tie, pool]:.3f} s"
+            hand_on([Row(f"{dat.title} over {tie.title}, same embeddings, {pool} pool", ours, peer, ratio)])
 
 
 if __name__ == "__main__":

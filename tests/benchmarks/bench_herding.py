@@ -7,6 +7,7 @@ import numpy as np
 
 from dat_lib.arrays import normalise
 from dat_lib.herding import herd
+from tests.benchmarks.timing import Row, hand_on
 
 GROUPS = (71_629, 66_874, 22_880, 1_387)
 DIM, CHOSEN = 512, 128
@@ -49,6 +50,7 @@ def main():
         product, _ = seconds(lambda pool=pool, v=direction: [pool @ v for _ in range(CHOSEN)])
         print(f"{rows:7,} x {DIM}, {CHOSEN} chosen: {duration:.3f} s, {duration / product:.2f} of its bare products")
         whole, bare = whole + duration, bare + product
+    hand_on([Row("herding over its bare matrix-vector products", f"{whole:.2f} s", f"{bare:.2f} s", whole / bare)])
     print(f"all groups: {whole:.2f} s, {whole / bare:.2f} of {len(GROUPS) * CHOSEN} bare matrix-vector products")
 
 

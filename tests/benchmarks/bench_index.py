@@ -1,20 +1,29 @@
-"""How long the index takes: made anew, brought up to date, and asked while it is current, behind or absent."""
+"""How long the index takes: made anew, brought up to date, and asked while it is current, behind or absent.
+
+And questions about predictions, of which there are 50 million rows, beside DuckDB alone on the same Parquet files.
+"""
 
 import argparse
 from itertools import islice
 
+import duckdb
+import pyarrow.parquet as pq
+
 from data_catalog.index import update_index
 from data_catalog.reader import query
-from tests.benchmarks.synthetic_store import SyntheticStore, synthetic_store
-from tests.benchmarks.timing import DAT, Timing, command, measure, print_table
+from tests.benchmarks.synthetic_store import SyntheticStore, predictions_table, synthetic_store
+from tests.benchmarks.timing import DAT, Row, Timing, command, hand_on, measure, print_table, released
 
+ROWS = 50_000_000
 QUESTION = "SELECT count(*), max(wg) FROM results"
 
 
 def main() -> None:
     """Time the index of a store of many manifests."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the number of manifests, 10,000")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="multiplies the numbers of manifests, 10,000, and rows"
+    )
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()
     count = round(10_000 * arguments.scale)
@@ -23,8 +32,49 @@ def main() -> None:
             (name, timing.median, timing.spread, timing.processor_median, goal)
             for name, timing, goal in _timings(store, count, arguments.repeat)
         ]
+        _ask_for_predictions(store, round(ROWS * arguments.scale))
     print(f"the index over {count:,} manifests; questions are `{QUESTION}`")
     print_table(("", "median s", "range", "processor s", "goal"), rows)
+
+
+def _ask_for_predictions(store: SyntheticStore, rows: int) -> None:
+    """Put real tables in the place of the tiny ones; time a pass over all of them, and over those of one method."""
+    folder = store.home.objects / "predictions"
+    files = sorted(folder.iterdir())
+    tables = [predictions_table(rows // len(files), seed) for seed in range(16)]
+    for number, path in enumerate(files):
+        path.unlink()
+        pq.write_table(tables[number % len(tables)], path, compression="ZSTD", write_page_checksum=True)
+    update_index(store.home)
+    total = query(store.home, "SELECT count(*) FROM predictions").rows[0][0]
+    size = sum(path.stat().st_size for path in files) / 1e6
+    print(f"{total:,} rows of predictions in {len(files):,} files, {size:,.0f} MB")
+    source = f"read_parquet('{folder}/*.parquet')"
+    whole = "SELECT avg((prediction = label)::INT) FROM"
+    ours = measure(lambda: query(store.home, f"{whole} predictions"), repeat=3)
+    part = measure(lambda: query(store.home, f"{whole} predictions WHERE method = 'tie'"), repeat=3)
+    bare = measure(lambda: duckdb.sql(f"{whole} {source}").fetchall(), repeat=3)
+    print_table(
+        ("", "median s", "range", "processor s"),
+        [
+            (name, timing.median, timing.spread, timing.processor_median)
+            for name, timing in (
+                ("accuracy over all predictions", ours),
+                ("accuracy of one method", part),
+                ("DuckDB alone, all files", bare),
+            )
+        ],
+    )
+    hand_on(
+        [
+            Row(
+                f"a question about all of {total / 1e6:.0f} million predictions",
+                f"{ours.median:.2f} s",
+                f"{released('duckdb')} alone on the files: {bare.median:.2f} s",
+                ours.median / bare.median,
+            )
+        ]
+    )
 
 
 def _timings(store: SyntheticStore, count: int, repeat: int) -> list[tuple[str, Timing, str]]:
@@ -52,6 +102,16 @@ def _timings(store: SyntheticStore, count: int, repeat: int) -> list[tuple[str, 
     behind_command = measure(sql, repeat=repeat)
     absent = measure(ask, repeat=repeat, prepare=forget)
     absent_command = measure(sql, repeat=repeat, prepare=forget)
+    hand_on(
+        [
+            Row(
+                f"`dat sql` on {count:,} manifests, the index one artifact behind",
+                f"{behind_command.median:.2f} s",
+                f"index current: {current_command.median:.2f} s",
+                behind_command.median / current_command.median,
+            )
+        ]
+    )
     return [
         ("`dat catalog rebuild`", rebuild, "under 10 s"),
         ("update after one new artifact, in the process of a run", update, ""),

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from dat_lib.estimator import DAT
 from dat_lib.simulation import simulate
+from tests.benchmarks.timing import Row, hand_on
 
 QUERIES, BLOCK = 1_000_000, 16_384
 
@@ -67,7 +68,10 @@ def main():
         elapsed = time.perf_counter() - start
     assert classes.sum() == count
     print(f"{count / elapsed:,.0f} queries a second")
-    print(f"resident memory, last tenth / first tenth: {resident[-1] / resident[0]:.3f}")
+    growth = resident[-1] / resident[0]
+    print(f"resident memory, last tenth / first tenth: {growth:.3f}")
+    last, first = f"after {count:,} samples: {resident[-1]:.0f} MiB", f"after {count // 10:,}: {resident[0]:.0f} MiB"
+    hand_on([Row("memory of scoring against the number of samples", last, first, growth, at_most=1.1)])
 
 
 if __name__ == "__main__":

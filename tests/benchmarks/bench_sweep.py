@@ -14,6 +14,7 @@ import numpy as np
 from dat_lib.group_density import ReferenceDensity
 from dat_lib.references import select_references
 from dat_lib.translation import similarities, sweep
+from tests.benchmarks.timing import Row, hand_on
 
 SWEEP = ((5, 10, 15, 20, 25, 30, 35, 40), np.arange(1.0, 11.0), ("both", "group", "average"))
 
@@ -91,6 +92,9 @@ def main():
             print(f"  {name:16} {statistics.median(measured[1:]):8.3f} s   (fastest {min(measured[1:]):.3f})")
         print(f"  sweep / single setting, references given:     {swept / single:.2f}")
         print(f"  sweep / single setting, references included:  {(chosen + swept) / (chosen + single):.2f}")
+        one, all_of_them = f"one setting: {chosen + single:.3f} s", f"{chosen + swept:.3f} s"
+        ratio = (chosen + swept) / (chosen + single)
+        hand_on([Row(f"sweep of 240 settings over one, {shape.name}-shaped", all_of_them, one, ratio)])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A store of any size, filled without computing: the real cells of a large suite, with tiny tables for results.
 
-Cells, keys and manifests are those the commands make. Only the tables are small, and nothing is forced to the disk.
+Cells, keys and manifests are those the commands make. Only the tables are not: all those of a step are one tiny file
+under many names, and nothing is forced to the disk.
 """
 
 import os
@@ -12,13 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from data_catalog.canonical import digest_text
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
-from data_catalog.content import content_digest
 from data_catalog.home import Home
-from data_catalog.manifest import Manifest, Parent
+from data_catalog.manifest import Manifest, Parent, StoredFile
 from data_catalog.planner import Planner, in_order
 from data_catalog.runs import now
 from data_catalog.specs.collection import Specs
@@ -27,7 +30,7 @@ from tasks.experiments import Selection, select
 from tasks.graph import Graph
 
 SUITE = "many"
-CELLS_PER_DATASET = 303  # 3 of embeddings, then predictions and metrics of 150 experiments
+CELLS_PER_DATASET = 353  # 3 of embeddings, then predictions and metrics of 150 experiments, and 50 comparisons
 _DATASET = 'prompts = "simbirds"\n[source]\nkind = "simulated"\nsettings = {{ seed = {seed} }}\n'
 _SUITE = """
 [[grid]]
@@ -50,7 +53,9 @@ class SyntheticStore:
     """A temporary `DAT_HOME` with a specs folder of its own."""
 
     root: Path
+    suite: str = SUITE
     code: CodeVersions = field(default_factory=CodeVersions)
+    _linked: dict[str, int] = field(default_factory=dict)
 
     @property
     def home(self) -> Home:
@@ -74,7 +79,7 @@ class SyntheticStore:
         """Return the cells of the suite, inputs first."""
         with patch.dict(os.environ, self.environment):
             specs = Specs.from_environment(self.home)
-            experiments, _ = select(Selection(SUITE), specs)
+            experiments, _ = select(Selection(self.suite), specs)
             return in_order(Graph(specs).cells(experiments))
 
     def publish(self, limit: int | None = None) -> Iterator[Manifest]:
@@ -87,25 +92,15 @@ class SyntheticStore:
             parents = {role: done[name] for role, name in cell.parents.items()}
             key = planner.decide(cell, parents).key
             assert key is not None
-            with patch("os.fsync"):
-                done[cell.name] = self._commit(store, cell, key, parents)
+            done[cell.name] = self._commit(store, cell, key, parents)
             yield done[cell.name]
 
     def _commit(self, store: Store, cell: Cell, key: str, parents: dict[str, Manifest]) -> Manifest:
-        table = _table(cell, int(key[:8], 16))
-        staging = self.home.staging / "synthetic"
-        staging.mkdir(exist_ok=True)
-        groups = table.to_pylist() if cell.step == "metrics" else []
-        accuracies = [group["accuracy"] for group in groups]
-        summary = {
-            "wg": min(accuracies, default=0.0),
-            "avg": max(accuracies, default=0.0),
-            "avg_adjusted": max(accuracies, default=0.0),
-            "gap": max(accuracies, default=0.0) - min(accuracies, default=0.0),
-            "samples": 400,
-            "groups": groups,
-        }
-        store.keep_shard(staging, 0, table)
+        """Write a manifest as the store does, and give the one tiny file of the step another name."""
+        table = self._table_of(cell.step)
+        path = self.home.objects / cell.step / f"{key}.parquet"
+        os.link(table, path)
+        accuracies = [float(int(key[place : place + 2], 16) % 100) for place in range(0, 8, 2)]
         manifest = Manifest(
             key=key,
             step=cell.step,
@@ -115,14 +110,28 @@ class SyntheticStore:
             params=cell.canonical_params,
             facts=cell.canonical_facts,
             parents={role: Parent(parent.key, parent.content) for role, parent in parents.items()},
-            content=content_digest(table),
-            rows=table.num_rows,
-            files=store.add_shards(cell.step, staging),
+            content=digest_text(key),
+            rows=1,
+            files=(StoredFile(str(path.relative_to(self.home.root)), key, table.stat().st_size, 1),),
             created=now(),
-            summary=summary if groups else {},
+            summary=_summary(accuracies) if cell.step == "metrics" else {},
             cost={"seconds": 0.01, "cpu_seconds": 0.01, "peak_memory_mb": 100.0},
         )
-        return store.commit(manifest)
+        place = store.manifest_path(cell.step, key)
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(manifest.to_json(), encoding="utf-8")
+        return manifest
+
+    def _table_of(self, step: str) -> Path:
+        """Return the file whose other names are the tables of a step: its links may not be more than 65,000."""
+        folder = self.home.objects / step
+        number = self._linked.get(step, 0)
+        self._linked[step] = number + 1
+        path = self.root / f"{step}-{number // 50_000}.parquet"
+        if not path.exists():
+            folder.mkdir(exist_ok=True)
+            pq.write_table(_table(step), path)
+        return path
 
     def _write(self, name: str, text: str) -> None:
         path = self.root / "specs" / name
@@ -130,35 +139,46 @@ class SyntheticStore:
         path.write_text(text, encoding="utf-8")
 
 
-def _table(cell: Cell, number: int) -> pa.Table:
-    """Return a table that no other cell has, in the columns that the views read."""
-    if cell.step == "metrics":
-        correct = [number >> (8 * place) & 63 for place in range(4)]
+def _summary(accuracies: list[float]) -> dict[str, object]:
+    """Return what the metrics of four groups come to, in the fields that the views read."""
+    names = ("landbird, land", "landbird, water", "waterbird, land", "waterbird, water")
+    groups = [
+        {"group": name, "label": place // 2, "attribute": place % 2, "correct": 0, "total": 100, "accuracy": accuracy}
+        for place, (name, accuracy) in enumerate(zip(names, accuracies, strict=True))
+    ]
+    worst, average = min(accuracies), sum(accuracies) / len(accuracies)
+    numbers = {"wg": worst, "avg": average, "avg_adjusted": average, "gap": average - worst}
+    return {**numbers, "samples": 400, "groups": groups}
+
+
+def _table(step: str) -> pa.Table:
+    """Return a table of one row, in the columns that the views read."""
+    if step == "metrics":
         return pa.table(
-            {
-                "group": ["landbird, land", "landbird, water", "waterbird, land", "waterbird, water"],
-                "label": [0, 0, 1, 1],
-                "attribute": [0, 1, 0, 1],
-                "correct": correct,
-                "total": [100] * 4,
-                "accuracy": [float(count) for count in correct],
-            }
+            {"group": [""], "label": [0], "attribute": [0], "correct": [0], "total": [1], "accuracy": [0.0]}
         )
+    return predictions_table(1, 0)
+
+
+def predictions_table(rows: int, seed: int) -> pa.Table:
+    """Return predictions of a binary method as the step writes them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows).astype(np.int32)
     return pa.table(
         {
-            "sample_id": [cell.name],
-            "label": pa.array([0], pa.int32()),
-            "attribute": pa.array([0], pa.int32()),
-            "prediction": pa.array([number % 2], pa.int32()),
-            "margin": [number / 2**32],
+            "sample_id": [f"{number:07d}.jpg" for number in range(rows)],
+            "label": labels,
+            "attribute": rng.integers(0, 2, rows).astype(np.int32),
+            "prediction": np.where(rng.random(rows) < 0.9, labels, 1 - labels),
+            "margin": rng.normal(size=rows),
         }
     )
 
 
 @contextmanager
-def synthetic_store(cells: int) -> Iterator[SyntheticStore]:
-    """Give a store with the specs of a suite of at least `cells` cells, and nothing published yet."""
+def synthetic_store(cells: int, suite: str = SUITE) -> Iterator[SyntheticStore]:
+    """Give a store with nothing in it and the specs of a suite of at least `cells` cells; `suite` may be ours."""
     with TemporaryDirectory(prefix="dat-bench-") as folder:
-        store = SyntheticStore(Path(folder))
+        store = SyntheticStore(Path(folder), suite)
         store.write_specs(cells)
         yield store

@@ -1,15 +1,61 @@
-"""Taking times: repeat, report the median and the spread, print a table."""
+"""Taking times: repeat, report the median and the spread, print a table, hand on the ratios."""
 
+import json
+import os
 import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+ROWS = "DAT_BENCH_ROWS"
+"""The variable that names the file in which the rows of all benchmarks are gathered."""
 DAT = str(Path(sys.executable).with_name("dat"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ratio, measured in one run: what of ours, beside what of whom, and what it should be."""
+
+    what: str
+    ours: str
+    peer: str
+    """What it is compared with, with its version, and what that took."""
+    ratio: float
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    @property
+    def target(self) -> str:
+        """The target in words; empty where there is none."""
+        if self.at_most is not None:
+            return f"at most {self.at_most:g}"
+        return f"at least {self.at_least:g}" if self.at_least is not None else ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None where there is none."""
+        if self.at_most is not None:
+            return self.ratio <= self.at_most
+        return self.ratio >= self.at_least if self.at_least is not None else None
+
+
+def hand_on(rows: Sequence[Row]) -> None:
+    """Add rows to those that `python -m tests.benchmarks` gathers; without it, to none."""
+    place = os.environ.get(ROWS)
+    if place:
+        with Path(place).open("a", encoding="utf-8") as stream:
+            stream.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
+
+
+def released(package: str) -> str:
+    """Return a package with its version, such as `duckdb 2.0.0`."""
+    return f"{package} {version(package)}"
 
 
 @dataclass(frozen=True)
