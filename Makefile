@@ -31,10 +31,12 @@ test: install
 test-quick: install
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not prefect" tests
 
-# Faults of every kind, one after the other, for so many minutes: killed runs, full disks, damaged files and the like.
+# Faults of every kind, one after the other, for so many minutes: killed runs, full disks, damaged files and the like;
+# and hostile input of every kind for as many again.
 soak: MINUTES ?= 30
 soak: install
 	$(BIN)/python -m tests.faults --minutes $(MINUTES)
+	$(BIN)/python -m tests.hostile --minutes $(MINUTES)
 
 lint: install
 	$(BIN)/ruff check .

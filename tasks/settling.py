@@ -223,7 +223,7 @@ def _code_versions(run_id: str) -> CodeVersions:
 
 
 def _explain(error: Exception) -> str:
-    """Return a person's mistake as its message, and a fault of ours with the place it happened."""
-    if isinstance(error, (UserError, ValueError)):
+    """Return a person's mistake, or a file's, as its message, and a fault of ours with the place it happened."""
+    if isinstance(error, (UserError, ValueError, OSError)):
         return str(error)
     return "".join(traceback.format_exception(error)).strip()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dat_lib.backbones.backbone import Backbone
+from dat_lib.backbones.backbone import Backbone, BackboneError
 from tasks.step import Output, Work
 
 
@@ -22,7 +22,13 @@ def compute(work: Work) -> Output:
 def open_backbone(params: Any, weights: str | None, device: str = "cpu") -> Backbone:
     """Open the model that a cell names, on a device."""
     loader = importlib.import_module(params["loader"])
-    backbone: Backbone = loader.open_backbone(device=device, weights=weights, **params["settings"])
+    try:
+        backbone: Backbone = loader.open_backbone(device=device, weights=weights, **params["settings"])
+    except ValueError:
+        raise
+    except Exception as error:  # libraries meet what is wrong in a model's files with many kinds of exceptions
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise BackboneError(f"{weights or 'the model'}: cannot be opened or used: {what[:400]}") from error
     return backbone
 
 

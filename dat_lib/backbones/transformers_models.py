@@ -128,6 +128,7 @@ def _absent(folder: Path) -> list[str]:
 
 
 def _facts(folder: Path, precision: str) -> dict[str, str]:
+    _refuse_kernels(read_json(folder / "config.json"), folder)
     config = _from_folder("AutoConfig", folder)
     towers = {name: getattr(getattr(config, f"{name}_config", None), "hidden_act", None) for name in ("text", "vision")}
     return {
@@ -141,6 +142,15 @@ def _facts(folder: Path, precision: str) -> dict[str, str]:
         "tokenizer": tokenizer_digest(folder),
         "precision": precision,
     }
+
+
+def _refuse_kernels(config: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a config that names code on the hub to compute with, which the library fetches and runs unasked."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            _refuse_kernels(value, folder)
+        elif name.endswith("_implementation") and "/" in str(value):
+            raise BackboneError(f'{folder / "config.json"}: {name} = "{value}" is code from the hub, which is never run')
 
 
 def _from_folder(auto_class: str, folder: Path, **arguments: Any) -> Any:

@@ -23,6 +23,9 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Any:
     size = path.stat().st_size
     with pq.ParquetFile(path) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
+    for name in columns:
+        if schema.names.count(name) != 1:
+            raise DataError(f"{path}: the column {name} occurs {schema.names.count(name)} times")
     if metadata.num_rows > _BITS * size:
         raise DataError(f"{path}: says that it has {metadata.num_rows:,} rows in {size:,} bytes; refused as a bomb")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.specs.models import BackboneSpec, DatasetSpec, MethodSettings, Spec, SuiteSpec
+from data_catalog.specs.models import BackboneSpec, DatasetSpec, MethodSettings, Spec, SuiteSpec, is_name
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.specs.toml import read_toml
 
@@ -71,6 +71,9 @@ class Specs:
         found = self.files(kind, name)
         if not found:
             raise unknown(kind.removesuffix("s"), name, self.names(kind), f"dat ls {kind}")
+        if not is_name(name):
+            remedy = "rename the file: letters, digits, '.', '_' and '-', beginning with a letter or digit"
+            raise UserError(f"{name!r:.200} is no name", where=str(found[0]), remedy=remedy)
         if len(found) > 1 and kind != "methods":
             places = " and ".join(map(str, found))
             raise UserError(f"{kind.removesuffix('s')} {name} is defined twice", where=places, remedy="rename one")

@@ -4,8 +4,8 @@ import re
 
 from rich.markup import escape as _escape_markup
 
-LONGEST = 12_000
-"""Characters of one text in a message; what is longer is cut."""
+_LONGEST, _LONGEST_LINE = 12_000, 600
+"""Characters of a message, and of one line of it; what is longer is cut."""
 
 # Control characters but the end of a line and the tab, marks that turn the direction of writing, and halves of pairs.
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -24,8 +24,13 @@ def escape(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text that a person may still read: the beginning of one that is endless."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    """Return a text that a person may still read: the beginnings of lines that are endless, and of an endless text."""
+    text = "\n".join(_cut(line, _LONGEST_LINE) for line in text[: 100 * _LONGEST].split("\n"))
+    return _cut(text, _LONGEST)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
 def no_formula(text: str) -> str:

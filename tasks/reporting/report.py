@@ -131,7 +131,7 @@ def _as_csv(table: Table) -> str:
     text = io.StringIO()
     names = list(table.records[0]) if table.records else [column.name for column in table.columns]
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(_harmless, names))
     writer.writerows([[_harmless(record[name]) for name in names] for record in table.records])
     return text.getvalue()
 

@@ -1,0 +1,27 @@
+"""Hostile input of every kind, a few cases each with fixed seeds; `python -m tests.hostile` goes on from there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.kinds import KINDS
+from tests.hostile.trying import prepared
+
+CASES = {"specs": 12, "prompts": 10, "embeddings": 14, "tables": 2, "images": 1, "models": 2, "store": 6, "archives": 2}
+CASES |= {"questions": 8, "names": 0}
+"""The kinds that need a model, a run or a report take seconds a case; names have tests of their own."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name, cases in CASES.items() if cases])
+def test_no_stack_trace_no_hang_and_no_write_outside_the_home(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    template = prepared(kind, tmp_path / "template")
+    done = [(seed, ran) for seed in range(CASES[name]) for ran in kind.case(template, tmp_path / "case", seed)]
+    faults = [
+        f"python -m tests.hostile {name} --seed {seed} --cases 1\n{ran.words}: {'; '.join(ran.faults)}"
+        for seed, ran in done
+        if ran.faults
+    ]
+    assert not faults, "\n\n".join(faults)
+    assert any(ran.code for _, ran in done) or name == "images", "some are refused"
