@@ -91,6 +91,7 @@ def damaged_log(world: World, chance: Random, home: Home, deed: Deed) -> Iterato
     here, there = warm_processes().Pipe()
     process = warm_processes().Process(target=worlds.meddle_with_index, args=(home, there), daemon=True)
     process.start()
+    there.close()  # so that one that dies is noticed
     here.recv()
     here.send("go on")
     here.recv()

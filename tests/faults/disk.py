@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from tests.faults.fault import CannotTryError, Deed, begin
 from tests.faults.world import World, committed, nothing, wait_for_share
 
 _ENOUGH = 64 * 2**20
+_ATTEMPTS = 100
 _BLOCK = 4096
 _INDEX_TOO = 10**6
 """A part of what the index takes beside all that is stored."""
@@ -115,7 +117,13 @@ def _refusing(home: Home) -> Iterator[None]:
     _must_be_root()
     mount("--bind", home.root, home.root)
     try:
-        mount("-o", "remount,bind,ro", home.root)
+        for attempt in count():  # what the run has just begun to write keeps it busy for a moment
+            try:
+                mount("-o", "remount,bind,ro", home.root)
+                break
+            except CannotTryError:
+                if attempt == _ATTEMPTS:
+                    raise
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(home.root)], check=True)

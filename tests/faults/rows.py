@@ -22,7 +22,9 @@ from tests.warm_processes import warm_processes
 _WORDS = ("run", "small", "--method", "zero_shot", "--force", "--json")
 """Computes a few cells again and compares them, so that the store stays as it is."""
 _GROWTH = 0.05
-"""Megabytes a run by which memory may seem to grow, as allocators come and go."""
+"""Megabytes a run by which memory may seem to grow."""
+_UNSTEADY = 8
+"""Megabytes by which memory goes up and down, as allocators have it."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ def runs_in_one_process(world: World, chance: Random, home: Home, deed: Deed) ->
     if deed.took_effect and quarter:
         parts = held[quarter : 2 * quarter], held[-quarter:]
         early, late = (statistics.median(one.megabytes for one in part) for part in parts)
-        a_run = (late - early) / (world.many / 2)
-        deed.what = f"{world.many} runs, {early:.1f} then {late:.1f} MB, {held[quarter]} then {held[-1]}"
-        if a_run > _GROWTH:
+        grown, a_run = late - early, (late - early) / (world.many * 5 / 8)
+        course = [round(one.megabytes, 1) for one in held[:: max(1, len(held) // 10)]]
+        deed.what = f"{world.many} runs, memory {course} MB, {held[quarter]} then {held[-1]}"
+        if grown > _UNSTEADY and a_run > _GROWTH:
             deed.complaints.append(f"memory grows by {a_run:.3f} MB a run")
         for name, late_ones in (("handles", 0), ("threads", os.cpu_count() or 1), ("temporary", 0)):
             before, after = (max(getattr(one, name) for one in part) for part in parts)

@@ -7,6 +7,7 @@ work it disturbs and not the start of Python. What is forked is the command line
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -61,9 +62,14 @@ class Ran:
         return found
 
     def complaints(self, *codes: int) -> list[str]:
-        """Return what is wrong with the way it ended: another exit code than these, or a stack trace."""
+        """Return what is wrong with the way it ended: another exit code than these, or a stack trace.
+
+        Of a command that was killed, processes that helped it may still complain.
+        """
         if self.code is None:
             return [f"it hung: {self.err[-2000:]}"]
+        if self.code == -signal.SIGKILL and self.code in codes:
+            return []
         found = [] if self.code in codes else [f"exit code {self.code}: {self.out[-1000:]}{self.err[-2000:]}"]
         return [*found, f"a stack trace: {self.err[-3000:]}"] if "Traceback" in self.out + self.err else found
 
