@@ -150,7 +150,9 @@ def _refuse_kernels(config: Mapping[str, Any], folder: Path) -> None:
         if isinstance(value, Mapping):
             _refuse_kernels(value, folder)
         elif name.endswith("_implementation") and "/" in str(value):
-            raise BackboneError(f'{folder / "config.json"}: {name} = "{value}" is code from the hub, which is never run')
+            raise BackboneError(
+                f'{folder / "config.json"}: {name} = "{value}" is code from the hub, which is never run'
+            )
 
 
 def _from_folder(auto_class: str, folder: Path, **arguments: Any) -> Any:

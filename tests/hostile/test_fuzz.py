@@ -7,8 +7,8 @@ import pytest
 from tests.hostile.kinds import KINDS
 from tests.hostile.trying import prepared
 
-CASES = {"specs": 12, "prompts": 10, "embeddings": 14, "tables": 2, "images": 1, "models": 2, "store": 6, "archives": 2}
-CASES |= {"questions": 8, "names": 0}
+CASES = {"specs": 5, "prompts": 8, "embeddings": 6, "tables": 1, "images": 1, "models": 1, "store": 2, "archives": 1}
+CASES |= {"questions": 3, "names": 0}
 """The kinds that need a model, a run or a report take seconds a case; names have tests of their own."""
 
 
@@ -24,4 +24,4 @@ def test_no_stack_trace_no_hang_and_no_write_outside_the_home(name: str, tmp_pat
         if ran.faults
     ]
     assert not faults, "\n\n".join(faults)
-    assert any(ran.code for _, ran in done) or name == "images", "some are refused"
+    assert any(ran.code for _, ran in done) or CASES[name] < 3, "some are refused"

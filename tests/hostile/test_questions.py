@@ -176,15 +176,14 @@ def test_the_shell_refuses_what_the_command_line_refuses(tmp_path: Path) -> None
     assert state(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["' OR 1=1 --", "'); COPY (SELECT 1) TO 'stolen'; --", '" OR "1"="1', "%", "x' UNION SELECT 1 --"]
-)
-def test_names_that_are_sql_stay_names(tmp_path: Path, name: str) -> None:
+def test_names_that_are_sql_stay_names(tmp_path: Path) -> None:
     """Commands ask questions with what users wrote in them."""
     world = World(tmp_path)
     Home(world.home).prepare()
+    update_index(Home(world.home))
     world.work.mkdir()
-    for words in (("why", name), ("explain", name, name, name)):
-        ran = dat(world, *words)
-        assert ran.code == 2, ran.out
-        assert not ran.faults
+    for name in ("' OR 1=1 --", "'); COPY (SELECT 1) TO 'stolen'; --", '" OR "1"="1', "%", "x' UNION SELECT 1 --"):
+        for words in (("why", name), ("explain", name, name, name)):
+            ran = dat(world, *words)
+            assert ran.code == 2, ran.out
+            assert not ran.faults
