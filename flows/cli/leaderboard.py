@@ -1,24 +1,36 @@
 """The ranking that ends a run: it fits 80 columns, and what qualifies a number stands below it."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.reader import Questions
 from flows.cli.output import console, print_table
 from flows.cli.showing import escape
 
 _WORTH_SAYING = 0.001
 _LISTED = 40
+# Prompts that are longer than the model can read, of the embeddings that count now.
+_CUT_PROMPTS = (
+    "SELECT DISTINCT dataset, backbone, unnest((summary -> 'truncated')::VARCHAR[]) AS prompt FROM artifacts "
+    "WHERE step = 'text_embeddings' AND current ORDER BY prompt"
+)
 _COLUMNS = ("#", "method", "WG ↑", "95 % interval", "Avg ↑", "Gap ↓")
 
 
 def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
     """Print the methods ranked by worst-group accuracy, for each pair of dataset and backbone."""
-    entries = query(home, "SELECT * FROM leaderboard").records()
+    with Questions(home) as questions:
+        entries: defaultdict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
+        for entry in questions.ask("SELECT * FROM leaderboard").records():
+            entries[entry["dataset"], entry["backbone"]].append(entry)
+        cut_prompts: defaultdict[tuple[Any, Any], list[str]] = defaultdict(list)
+        for dataset, backbone, prompt in questions.ask(_CUT_PROMPTS).rows:
+            cut_prompts[dataset, backbone].append(str(prompt))
     for dataset, backbone in sorted(wanted):
-        every = [entry for entry in entries if (entry["dataset"], entry["backbone"]) == (dataset, backbone)]
+        every = entries[dataset, backbone]
         ranked = _worth_listing(every)
         if ranked:
             title = f"{dataset} × {backbone}"
@@ -28,19 +40,10 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
             for entry in ranked:
                 for remark in _remarks(json.loads(entry["notes"] or "{}")):
                     console.print(f"[yellow]{escape(_name(entry))}[/]: {escape(remark)}")
-            for prompt in _cut_prompts(home, dataset, backbone):
+            for prompt in cut_prompts[dataset, backbone]:
                 console.print(f"[yellow]{escape(backbone)}[/] cannot read this prompt to its end: {escape(prompt)}")
             if len(every) > len(ranked):
                 console.print(f"… and {len(every) - len(ranked)} more with other settings: see the report, or dat sql")
-
-
-def _cut_prompts(home: Home, dataset: str, backbone: str) -> list[str]:
-    """Return the prompts that are longer than the model can read, of the embeddings that count now."""
-    sql = (
-        "SELECT DISTINCT unnest((summary -> 'truncated')::VARCHAR[]) AS prompt FROM artifacts "
-        "WHERE step = 'text_embeddings' AND current AND dataset = ? AND backbone = ? ORDER BY prompt"
-    )
-    return [str(prompt) for (prompt,) in query(home, sql, [dataset, backbone]).rows]
 
 
 def _worth_listing(ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:

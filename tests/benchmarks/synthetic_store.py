@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from data_catalog.manifest import Manifest, Parent, StoredFile
 from data_catalog.planner import Planner, in_order
 from data_catalog.runs import now
 from data_catalog.specs.collection import Specs
+from data_catalog.step_views import STEP_VIEWS
 from data_catalog.store import Store
 from tasks.experiments import Selection, select
 from tasks.graph import Graph
