@@ -45,7 +45,7 @@ def main() -> None:
     """Time both ways in turn: it takes minutes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="demo")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=2)
     options = parser.parse_args()
     rows: list[tuple[object, ...]] = []
     with TemporaryDirectory(prefix="dat-bench-") as folder:

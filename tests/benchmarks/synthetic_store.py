@@ -159,6 +159,9 @@ def _table(step: str) -> pa.Table:
         return pa.table(
             {"group": [""], "label": [0], "attribute": [0], "correct": [0], "total": [1], "accuracy": [0.0]}
         )
+    if step in STEP_VIEWS:
+        columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in STEP_VIEWS[step].types.items())
+        return duckdb.sql(f"SELECT {columns}").to_arrow_table()
     return predictions_table(1, 0)
 
 
