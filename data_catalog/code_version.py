@@ -12,8 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from data_catalog.errors import UserError
+
+if TYPE_CHECKING:
+    from data_catalog.code_memory import CodeMemory
 
 PROJECT_PACKAGES = frozenset({"dat_lib", "data_catalog", "tasks", "flows"})
 
@@ -23,10 +27,12 @@ class CodeVersions:
     """Code versions of modules, each file read once.
 
     `search` lists folders to look for top-level packages in; by default wherever Python itself would find them.
+    `memory` knows files that have been read before.
     """
 
     search: tuple[Path, ...] | None = None
-    _modules: dict[str, "_Module | None"] = field(default_factory=dict, repr=False)
+    memory: "CodeMemory | None" = None
+    _modules: dict[str, "Module | None"] = field(default_factory=dict, repr=False)
     _closures: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict, repr=False)
 
     def closure(self, roots: Iterable[str]) -> dict[str, str]:
@@ -62,7 +68,7 @@ class CodeVersions:
         found = [place for top in tops for place in self._top_level(top)]
         return {place if place.is_dir() else place.with_name(place.name + ".py") for place in found}
 
-    def _targets(self, module: "_Module", first_party: frozenset[str]) -> Iterator[str]:
+    def _targets(self, module: "Module", first_party: frozenset[str]) -> Iterator[str]:
         for imported in module.imports:
             if imported.module.partition(".")[0] not in first_party:
                 continue
@@ -82,11 +88,20 @@ class CodeVersions:
         elif module is not None and name == "*":
             yield from module.lazy_exports.values()
 
-    def _module(self, name: str) -> "_Module | None":
+    def _module(self, name: str) -> "Module | None":
         if name not in self._modules:
             path = self._source(name)
-            self._modules[name] = None if path is None else _read_module(name, path)
+            self._modules[name] = None if path is None else self._read(name, path)
         return self._modules[name]
+
+    def _read(self, name: str, path: Path) -> "Module":
+        if self.memory is None:
+            return _read_module(name, path)
+        module = self.memory.find(path)
+        if module is None:
+            module = _read_module(name, path)
+            self.memory.keep(path, module)
+        return module
 
     def _source(self, name: str) -> Path | None:
         top, _, rest = name.partition(".")
@@ -109,23 +124,27 @@ class CodeVersions:
 
 
 @dataclass(frozen=True)
-class _Import:
+class Import:
+    """One import: a module, and the names taken from it."""
+
     module: str
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class _Module:
+class Module:
+    """What the source of a module says, as far as code versions hang on it."""
+
     digest: str
-    imports: tuple[_Import, ...]
+    imports: tuple[Import, ...]
     lazy_exports: dict[str, str]
 
 
-def _read_module(name: str, path: Path) -> _Module:
+def _read_module(name: str, path: Path) -> Module:
     tree = _parse(path)
     is_package = path.name == "__init__.py"
     stub = path.with_suffix(".pyi")
-    return _Module(
+    return Module(
         digest=syntax_digest(tree),
         imports=tuple(_imports(tree, name, is_package)),
         lazy_exports=_stub_exports(_parse(stub), name) if is_package and stub.is_file() else {},
@@ -180,13 +199,13 @@ def _has_docstring(node: ast.AST) -> bool:
     return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
 
 
-def _imports(tree: ast.AST, name: str, is_package: bool) -> Iterator[_Import]:
+def _imports(tree: ast.AST, name: str, is_package: bool) -> Iterator[Import]:
     for node in _running_nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield _Import(alias.name, ())
+                yield Import(alias.name, ())
         elif isinstance(node, ast.ImportFrom):
-            yield _Import(_absolute(node, name, is_package), tuple(alias.name for alias in node.names))
+            yield Import(_absolute(node, name, is_package), tuple(alias.name for alias in node.names))
 
 
 def _running_nodes(tree: ast.AST) -> Iterator[ast.AST]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from data_catalog.code_memory import CodeMemory
 from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
@@ -100,6 +101,7 @@ def run(
             watcher=live,
             code=memory.code,
         )
+    memory.sources.save()
     with copied("stdout") as printed:
         _print_result(home, requested, result, as_json=as_json)
     if all(outcome.outcome == "up to date" for outcome in result.outcomes):
@@ -161,6 +163,7 @@ def plan(
     memory = Memory(home)
     requested = memory.resolved(Request(suite, dataset or (), backbone or (), method or (), overrides or ()))
     decisions = Planner(Store(home), memory.code).plan(requested.cells)
+    memory.sources.save()
     stale = [decision for decision in decisions if decision.action != "up to date"]
     with copied("stdout") as printed:
         _print_plan(decisions, stale, everything=everything, as_json=as_json)
@@ -188,7 +191,8 @@ class Memory:
     """Keeps what a command says when there is nothing to do, for the next time (`flows.cli.unchanged`)."""
 
     def __init__(self, home: Home) -> None:
-        self.code = CodeVersions()
+        self.sources = CodeMemory(home.root / "code.json")
+        self.code = CodeVersions(memory=self.sources)
         self._home = home
         self._began = clock(str(home.root))
         self._remarks = ""

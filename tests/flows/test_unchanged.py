@@ -195,7 +195,7 @@ def test_every_file_that_a_plan_reads_is_among_what_the_answer_rests_on(settled:
     inputs, *_ = [stamp["inputs"] for stamp in stamps if stamp["question"]["words"] == PLAN]
     rests_on = [Path(path) for path in (*inputs, settled / "home/manifests", settled / "home/objects")]
     python = [Path(path).resolve() for path in (sys.prefix, sys.base_prefix)]
-    ours = [settled / "home/stamps", settled / "home/digests.json"]
+    ours = [settled / "home" / cache for cache in ("stamps", "digests.json", "code.json")]
     read = {settled / path for path in done.stderr.splitlines()}
     assert any(path.name == "small.toml" for path in read), "the hook works"
     told = {path for path in read if not any(path.resolve().is_relative_to(folder) for folder in python)}
