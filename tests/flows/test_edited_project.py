@@ -131,7 +131,7 @@ def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
     edit(project, "flows/benchmark.py", "_NAMED = 10", "_NAMED = 5 + 5")
     edit(project, "tasks/settling.py", "return False", "return bool(0)")
     edit(project, "tasks/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
-    edit(project, "data_catalog/store.py", "_NO_ROOM = {", "_UNUSED = 1\n_NO_ROOM = {")
+    edit(project, "data_catalog/store.py", "\n\nclass Store:", "\n_UNUSED = 1\n\n\nclass Store:")
     assert stale(project) == {}
 
 
