@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import stat
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -34,6 +35,8 @@ def files_digest(files: Sequence[Path]) -> str:
 def _file_digest(path: Path) -> str:
     try:
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BackboneError(f"{path}: cannot be read: it is not a file")  # a device never ends
         return _digest_of(path.resolve(), status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise BackboneError(f"{path}: cannot be read: {error.strerror or error}") from error

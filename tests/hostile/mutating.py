@@ -290,21 +290,25 @@ def harmed_csv(text: str, chance: random.Random) -> bytes:
 PLACES = ("nothing", "folder", "fifo", "zero", "random", "memory", "loop", "dangling", "outside", "empty")
 
 
-def displace(path: Path, chance: random.Random, outside: Path) -> str:
-    """Put something else in a file's place, and say what."""
-    chosen = chance.choice(PLACES)
-    path.unlink()
+def displace(path: Path, chance: random.Random, outside: Path) -> None:
+    """Put something else in a file's place."""
+    put_in_place(path, chance.choice(PLACES), outside)
+
+
+def put_in_place(path: Path, what: str, outside: Path | None = None) -> None:
+    """Put one of `PLACES` where a file may be."""
+    path.unlink(missing_ok=True)
     targets = {"zero": "/dev/zero", "random": "/dev/urandom", "memory": "/proc/self/mem", "loop": path.name}
-    if chosen == "folder":
+    if what == "folder":
         path.mkdir()
-    elif chosen == "fifo":
+    elif what == "fifo":
         os.mkfifo(path)
-    elif chosen in targets:
-        path.symlink_to(targets[chosen])
-    elif chosen == "dangling":
+    elif what in targets:
+        path.symlink_to(targets[what])
+    elif what == "dangling":
         path.symlink_to(path.parent / "nowhere")
-    elif chosen == "outside":
+    elif what == "outside":
+        assert outside is not None
         path.symlink_to(outside)
-    elif chosen == "empty":
+    elif what == "empty":
         path.write_bytes(b"")
-    return chosen

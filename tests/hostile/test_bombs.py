@@ -1,6 +1,5 @@
 """Small files that unfold to large ones, and files that never end. Images: tests/dat_lib/datasets/test_decoding.py."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from data_catalog.errors import UserError
 from data_catalog.specs.models import Spec
 from data_catalog.specs.toml import read_toml
 from tests.hostile.kinds import IMPORT, KINDS
+from tests.hostile.mutating import put_in_place
 from tests.hostile.trying import prepared
 from tests.hostile.watching import dat
 
@@ -84,30 +84,20 @@ def test_one_endless_name_does_not_take_the_room_of_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["prompts.toml", "images.parquet", "texts.parquet"])
-@pytest.mark.parametrize("place", ["pipe", "zero", "folder", "loop", "memory"])
+@pytest.mark.parametrize("place", ["fifo", "zero", "folder", "loop", "memory"])
 def test_a_pipe_a_device_or_a_folder_in_the_place_of_a_file(tmp_path: Path, file: str, place: str) -> None:
     world = prepared(KINDS["embeddings"], tmp_path / "world")
-    displaced(world.work / "export" / file, place)
+    put_in_place(world.work / "export" / file, place)
     ran = dat(world, *IMPORT, limit=30)
     assert ran.code == 2
     assert not ran.faults
     assert file in ran.err
 
 
-def displaced(path: Path, place: str) -> None:
-    path.unlink(missing_ok=True)
-    if place == "pipe":
-        os.mkfifo(path)
-    elif place == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to({"zero": "/dev/zero", "loop": path.name, "memory": "/proc/self/mem"}[place])
-
-
-@pytest.mark.parametrize("place", ["pipe", "zero", "folder", "loop", "memory"])
+@pytest.mark.parametrize("place", ["fifo", "zero", "folder", "loop", "memory"])
 def test_no_spec_and_no_image_is_waited_for(tmp_path: Path, place: str) -> None:
-    displaced(tmp_path / "a.toml", place)
-    displaced(tmp_path / "a.png", place)
+    put_in_place(tmp_path / "a.toml", place)
+    put_in_place(tmp_path / "a.png", place)
     with pytest.raises(UserError):
         read_toml(tmp_path / "a.toml", Spec)
     with pytest.raises(UnreadableImage):

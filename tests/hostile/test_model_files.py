@@ -22,8 +22,9 @@ from dat_lib.backbones.transformers_models import open_backbone
 from dat_lib.backbones.weights import is_torchscript, tensor_shapes, transformers_files
 from tests.dat_lib.backbones.small_models import RunsCodeOnLoad, refuse_network, save_small_transformers
 from tests.hostile.kinds import IMPORT, KINDS
+from tests.hostile.mutating import put_in_place
 from tests.hostile.trying import prepared
-from tests.hostile.watching import World, dat, watched
+from tests.hostile.watching import World, dat, limited, watched
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,14 @@ def test_an_index_of_shards_that_names_no_shard_is_refused(model: Path, shard: o
     (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
     with pytest.raises(BackboneError):
         open_backbone(weights=str(model))
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "vocab.json", "model.safetensors", "config.json"])
+def test_a_device_or_a_pipe_among_a_models_files_is_not_read(model: Path, name: str) -> None:
+    for place in ("fifo", "zero"):
+        put_in_place(model / name, place)
+        with limited(60), pytest.raises(BackboneError):
+            open_backbone(weights=str(model))
 
 
 def test_an_index_without_a_map_is_refused(tmp_path: Path) -> None:
