@@ -34,7 +34,8 @@ class FileDigests:
                 known[str(path)] = [stamp, file_digest(path)]
             except OSError as error:
                 raise UserError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
-            with suppress(StoreError):
+            with suppress(StoreError, OSError):
+                self.memory.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self.memory, json.dumps(known))
         return str(known[str(path)][1])
 

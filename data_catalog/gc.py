@@ -80,7 +80,7 @@ def _superseded_files(store: Store, manifests: list[Manifest], needed: set[str])
 def _orphans(home: Home, claimed: set[str]) -> list[Path]:
     objects = [path for path in home.objects.glob("*/*") if str(path.relative_to(home.root)) not in claimed]
     drafts = list(home.manifests.glob("*/.*"))
-    return sorted([*objects, *drafts, *home.staging.glob("*")])
+    return sorted([*objects, *drafts, *home.staging.glob("[!.]*")])  # the draft of an index sees to itself
 
 
 def _garbage(home: Home, scope: Scope, path: Path, cell: str = "") -> Garbage:

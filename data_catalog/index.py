@@ -80,7 +80,7 @@ def update_index(home: Home, *, anew: bool = False) -> None:
 def _draft(home: Home) -> Iterator[Path]:
     import duckdb
 
-    draft = home.root / ".catalog.draft.duckdb"
+    draft = home.staging / ".catalog.draft.duckdb"
     leftovers = (draft, draft.with_suffix(".duckdb.wal"))
     try:
         for path in leftovers:

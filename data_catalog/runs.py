@@ -1,7 +1,7 @@
 """Records of runs: what was asked, what was decided about each cell and why, and how it ended.
 
-One JSON-lines file a run, appended to as the run goes on. A run that dies leaves its file without an end; a last line
-cut short is not counted. Runs are numbered, not ordered by the clock, which may go backwards.
+One JSON-lines file a run, appended to as the run goes on. A run that dies leaves its file without an end; a line that
+is cut or damaged is not counted. Runs are numbered, not ordered by the clock, which may go backwards.
 """
 
 import json
@@ -16,9 +16,15 @@ from typing import IO, Any
 
 from filelock import Timeout
 
+from data_catalog.canonical import digest_text
 from data_catalog.errors import StoreError, UserError, explained
 from data_catalog.home import Home
 from data_catalog.locking import held, lock
+
+# What stands around the seal of a line.
+_SEAL = ', "seal": "'
+_SEALED = '"}'
+_SEAL_LENGTH = 16
 
 
 def now() -> str:
@@ -49,7 +55,7 @@ class RunRecord:
 
     def _write(self, *lines: Mapping[str, Any]) -> None:
         with explained(Path(self._stream.name)):
-            self._stream.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+            self._stream.write("".join(map(_sealed, lines)))
             self._stream.flush()
 
 
@@ -89,9 +95,15 @@ def no_runs(home: Home) -> Iterator[None]:
 
 
 def read_run(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a record, without those a crash or damage has cut."""
+    """Return the lines of a record, without those that a crash has cut or that are damaged.
+
+    Records of earlier versions have no seals; in one that has any, a line without is damaged.
+    """
+    texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    if any(_SEAL in text for text in texts):
+        texts = [text for text in texts if _is_intact(text)]
     lines = []
-    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for text in texts:
         with suppress(ValueError, RecursionError):
             line = json.loads(text)
             known = isinstance(line, dict) and line.get("type") in ("start", "decision", "end")
@@ -103,6 +115,17 @@ def read_run(path: Path) -> list[dict[str, Any]]:
 def is_running(home: Home, run_id: str) -> bool:
     """Whether the run's process is alive."""
     return held(_run_lock(home, run_id))
+
+
+def _sealed(line: Mapping[str, Any]) -> str:
+    """Return the text of a line, whose last field is a digest of the text without it."""
+    body = json.dumps(line, ensure_ascii=False)
+    return f"{body.removesuffix('}')}{_SEAL}{digest_text(body)[:_SEAL_LENGTH]}{_SEALED}\n"
+
+
+def _is_intact(text: str) -> bool:
+    body, _, rest = text.rpartition(_SEAL)
+    return rest == digest_text(body + "}")[:_SEAL_LENGTH] + _SEALED
 
 
 def _close(stream: IO[str]) -> None:

@@ -258,10 +258,9 @@ def file_digest(path: Path) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a small text file so that readers see the old or the new text, never a part."""
+    """Write a small text file into a folder that is there; readers see the old or the new text, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     with explained(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             draft.write_text(text, encoding="utf-8")
             _flush(draft)

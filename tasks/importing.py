@@ -10,7 +10,7 @@ from dat_lib.datasets.embeddings_folder import IMAGES, PROMPTS, TEXTS, Embedding
 from dat_lib.datasets.source import DataError
 from data_catalog.cell import Cell
 from data_catalog.content import content_digest
-from data_catalog.errors import UserError
+from data_catalog.errors import UserError, explained
 from data_catalog.home import Home
 from data_catalog.specs.collection import Kind, Specs
 from data_catalog.specs.models import BackboneSpec, DatasetSpec, Groups, ImportedEmbeddings, Spec, Split, is_name
@@ -138,4 +138,7 @@ def _backbone_spec(specs: Specs, name: str, dimension: int) -> BackboneSpec:
 
 def _write(home: Home, kind: Kind, name: str, spec: Spec) -> None:
     text = tomli_w.dumps(spec.model_dump(exclude_none=True))
+    with explained(home.specs):
+        for folder in (home.specs, home.specs / kind):
+            folder.mkdir(exist_ok=True)
     write_atomically(home.specs / kind / f"{name}.toml", text)

@@ -15,6 +15,7 @@ from data_catalog.home import Home
 from data_catalog.index import update_index
 from data_catalog.manifest import Manifest, parse_manifest
 from data_catalog.reader import query
+from data_catalog.runs import read_run, recorded_run
 from data_catalog.store import Store
 from data_catalog.verify import verify
 from tests.data_catalog.worlds import computed, contents, counters, keys, results, run, tiny_pipeline
@@ -111,6 +112,23 @@ def readable_flips(text: bytes) -> list[Manifest]:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 found.append(parse_manifest(bytes(flipped)))
     return found
+
+
+def test_a_line_of_a_record_with_a_flipped_bit_is_not_counted_and_the_others_are(home: Home, tmp_path: Path) -> None:
+    with recorded_run(home, "run", request="with \u2028 in it") as record:
+        record.decisions([{"cell": "metrics/tiny/simclip/tie", "address": {"dataset": "tiny"}, "key": "k"}])
+        record.end("done")
+    intact = read_run(home.runs / f"{record.run_id}.jsonl")
+    assert [line["type"] for line in intact] == ["start", "decision", "end"]
+    text, path = (home.runs / f"{record.run_id}.jsonl").read_bytes(), tmp_path / "flipped.jsonl"
+    for place in range(len(text)):
+        for bit in range(8):
+            flipped = bytearray(text)
+            flipped[place] ^= 1 << bit
+            path.write_bytes(flipped)
+            found = read_run(path)
+            assert all(line in intact for line in found), (place, bit)
+            assert len(found) >= (1 if text[place] == ord("\n") else 2), (place, bit)
 
 
 def test_a_manifest_under_another_name_is_damaged(home: Home) -> None:

@@ -146,7 +146,7 @@ def ask_and_index(home: Home) -> None:
     assert query(home, "SELECT count(*) FROM artifacts").rows == [(2,)]
     update_index(home)
     assert index_condition(home) == "current"
-    assert not list(home.root.glob(".*"))
+    assert not list(home.staging.glob(".*"))
 
 
 @pytest.mark.slow
@@ -189,5 +189,7 @@ def test_killed_at_any_touch_of_a_file_it_leaves_nothing_that_the_next_attempt_d
         assert verify(Store(home)).damaged == ()
         assert expected.items() <= {(manifest.cell, manifest.content) for manifest in Store(home).manifests()}
         garbage = {item.path for item in collect(home, ["orphans"])}
-        assert {path for path in leftovers(home) if not path.startswith(("locks/", ".catalog.draft"))} <= garbage
+        assert {
+            path for path in leftovers(home) if not path.startswith(("locks/", "staging/.catalog.draft"))
+        } <= garbage
     assert touch > 4, "the process must have been killed at several steps of its way"

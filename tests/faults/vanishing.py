@@ -90,8 +90,9 @@ class Unmounted(Moved):
         subprocess.run(["umount", "--lazy", str(self.root)], check=True)
 
     def made_up(self) -> list[str]:
-        """Return what was written onto the empty folder."""
-        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*"))
+        """Return what was written onto the empty folder, without memories that may be lost at any time."""
+        found = [path for path in self.root.rglob("*") if path.parent != self.root or path.suffix != ".json"]
+        return sorted(str(path.relative_to(self.root)) for path in found)
 
     def bring_back(self) -> None:
         """Mount it again."""

@@ -239,12 +239,11 @@ def _command(home: Home, words: tuple[str, ...], first: Callable[[], object], ou
     for name, number in (("out", 1), ("err", 2)):
         descriptor = os.open(output / name, os.O_WRONLY | os.O_APPEND)
         os.dup2(descriptor, number)
-    os.chdir(output)
     take_part(home, words)
-    from flows.cli.app import run
+    from flows.cli import main
 
     first()
-    sys.exit(run())
+    main()
 
 
 def take_part(home: Home, words: tuple[str, ...]) -> None:
@@ -252,6 +251,7 @@ def take_part(home: Home, words: tuple[str, ...]) -> None:
     for name in [name for name in os.environ if name.startswith(("DAT_", "PREFECT_"))]:
         del os.environ[name]
     os.environ.update(_SETTINGS, DAT_HOME=str(home.root))
+    os.chdir(home.root.parent)
     sys.argv = ["dat", *words]
 
 
