@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -133,6 +133,7 @@ def test_latex_compiles_hostile_names_and_takes_in_no_file(reported, tmp_path: P
     assert "/proc/version" not in (tmp_path / "out/tables.fls").read_text()
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_in_markdown_is_nothing_but_text(text: str) -> None:
     for around in ("{}", "- {}", "## {}", "x {} y", "![{}](figures/a.svg)"):
@@ -145,6 +146,7 @@ def test_any_text_in_markdown_is_nothing_but_text(text: str) -> None:
                 assert own or token.type in ("text", "text_special", "code_inline", "softbreak"), (token.type, written)
 
 
+@settings(deadline=None)
 @given(st.lists(texts, min_size=2, max_size=2), st.lists(texts, min_size=2, max_size=2))
 def test_any_text_in_a_latex_table_is_nothing_but_text(first: list[str], second: list[str]) -> None:
     columns = [Column("a", first[0]), Column("b", "B")]
@@ -156,6 +158,7 @@ def test_any_text_in_a_latex_table_is_nothing_but_text(first: list[str], second:
     assert all(len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_keeps_its_braces_in_balance_in_latex(text: str) -> None:
     depth = 0
@@ -165,6 +168,7 @@ def test_any_text_keeps_its_braces_in_balance_in_latex(text: str) -> None:
     assert depth == 0
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_on_a_terminal_is_printed_and_not_obeyed(text: str) -> None:
     stream = io.StringIO()
