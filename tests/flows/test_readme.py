@@ -30,6 +30,10 @@ MEANT = {
 ELSEWHERE = {
     "make demo": "its commands are run below",
     "make test": "these tests",
+    "make test-quick": "some of these tests",
+    "make lint": "reads, and runs nothing",
+    "make bench": "takes long, and tests measure nothing",
+    "make soak": "takes long; tests/faults and tests/hostile have its short form",
     "make install": "has made the environment of these tests",
     "dat run paper": "needs the paper's datasets and models; tests/tasks/test_suites.py plans it",
     "dat report demo --serve": "below, for it goes on for ever",
