@@ -116,18 +116,23 @@ def read_only(world: World, chance: Random, home: Home, deed: Deed) -> Iterator[
 def _refusing(home: Home) -> Iterator[None]:
     """Lay the home over itself, read-only: what is open for writing stays so, as the kernel would have it."""
     _must_be_root()
-    mount("--bind", home.root, home.root)
+    for attempt in count():
+        mount("--bind", home.root, home.root)
+        try:
+            mount("-o", "remount,bind,ro", home.root)
+            break
+        except CannotTryError:  # the run has just opened a file for writing
+            _unmount(home)
+            if attempt == _ATTEMPTS:
+                raise
     try:
-        for attempt in count():  # what the run has just begun to write keeps it busy for a moment
-            try:
-                mount("-o", "remount,bind,ro", home.root)
-                break
-            except CannotTryError:
-                if attempt == _ATTEMPTS:
-                    raise
         yield
     finally:
-        subprocess.run(["umount", "--lazy", str(home.root)], check=True)
+        _unmount(home)
+
+
+def _unmount(home: Home) -> None:
+    subprocess.run(["umount", "--lazy", str(home.root)], check=True)
 
 
 def look(world: World, chance: Random, home: Home, deed: Deed, first: Callable[[], object] = nothing) -> None:
@@ -162,7 +167,7 @@ def obey_permissions(folder: Path | None) -> None:
 def mounted(home: Home, size: int) -> Iterator[None]:
     """Put a small disk under a home, with the specs that are in it."""
     _must_be_root()
-    specs = home.root.with_name("specs")
+    specs = home.root.with_name("specs of the home")
     shutil.move(home.specs, specs)
     mount("-t", "tmpfs", "-o", f"size={_ENOUGH}", "tmpfs", home.root)
     try:
@@ -170,7 +175,7 @@ def mounted(home: Home, size: int) -> Iterator[None]:
         mount("-o", f"remount,size={size}", home.root)
         yield
     finally:
-        subprocess.run(["umount", "--lazy", str(home.root)], check=True)
+        _unmount(home)
 
 
 def _must_be_root() -> None:
