@@ -51,7 +51,7 @@ def _crowd(world: World, chance: Random, home: Home, deed: Deed, size: int, slow
             time.sleep(chance.uniform(0, 0.15))
         if victim is not None:
             time.sleep(death)
-            runs[victim].process.kill()
+            runs[victim].kill()
         ended = [run.wait() for run in runs]
     deed.complaints += reader.complaints
     for number, ran in enumerate(ended):

@@ -54,7 +54,8 @@ def runs_in_one_process(world: World, chance: Random, home: Home, deed: Deed) ->
             held.append(here.recv())
     except EOFError:
         deed.complaints.append(f"the process died in run {len(held) + 1}")
-    process.kill()
+    if process.is_alive():
+        process.kill()
     process.join()
     deed.keep(home)
     deed.took_effect = len(held) == world.many

@@ -99,8 +99,9 @@ class Started:
     output: Path
 
     def kill(self) -> Ran:
-        """Kill it where it is."""
-        self.process.kill()
+        """Kill it where it is, unless it has ended: its number may then be another's."""
+        if not self.ended():
+            self.process.kill()
         return self.wait()
 
     def ended(self) -> bool:
@@ -218,7 +219,8 @@ class World:
                 reader.asked, reader.complaints = here.recv() if here.poll(LONG) else (0, ["the reader hung"])
             except EOFError:
                 reader.complaints = ["the reader died"]
-            process.kill()
+            if process.is_alive():
+                process.kill()
             process.join()
             self.questions += reader.asked
 
