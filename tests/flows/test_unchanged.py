@@ -93,9 +93,9 @@ def test_any_change_is_planned_in_full(settled: Path, change: str) -> None:
 
 @pytest.mark.parametrize("name", ["DAT_SPECS", "DAT_DATA", "DAT_DEVICE", "PYTHONPATH", "COLUMNS", "NO_COLOR"])
 def test_another_environment_is_another_question(settled: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, str(settled))
-    assert not answered(RUN)
-    monkeypatch.delenv(name)
+    with monkeypatch.context() as changed:
+        changed.setenv(name, str(settled))
+        assert not answered(RUN)
     assert answered(RUN)
 
 

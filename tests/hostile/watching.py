@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -83,7 +84,10 @@ class TooLongError(BaseException):
 
 @dataclass
 class _Watch:
+    """What a command does; threads that other tests have left behind are none of its doing."""
+
     allowed: str
+    others: frozenset[int]
     seen: list[str] = field(default_factory=list)
 
     def notice(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -117,8 +121,11 @@ _hooked = False
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watch is not None and (event == "open" or event in _CHANGES or event in _FORBIDDEN):
-        _watch.notice(event, arguments)
+    watch = _watch
+    if watch is None or threading.get_ident() in watch.others:
+        return
+    if event == "open" or event in _CHANGES or event in _FORBIDDEN:
+        watch.notice(event, arguments)
 
 
 @contextmanager
@@ -128,7 +135,8 @@ def watched(allowed: Path) -> Iterator[list[str]]:
     if not _hooked:
         sys.addaudithook(_hook)  # cannot be taken away again, so there is one for all
         _hooked = True
-    _watch = watch = _Watch(os.path.realpath(allowed))
+    before = {thread.ident for thread in threading.enumerate()} - {threading.get_ident(), None}
+    _watch = watch = _Watch(os.path.realpath(allowed), frozenset(before))
     try:
         yield watch.seen
     finally:

@@ -17,6 +17,8 @@ from tasks.graph import Graph
 from tasks.reporting.document import Figure, Report, Section
 from tasks.reporting.report import gather
 
+pytestmark = pytest.mark.xdist_group("beside")
+
 # The simulated world under the names of the paper's, so that its numbers are looked up; they will not agree.
 SPECS = {
     "datasets/waterbirds": 'prompts = "simbirds"\n[source]\nkind = "simulated"\nsettings = { seed = 0 }\n',

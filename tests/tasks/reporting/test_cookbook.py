@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("report")
+
 PROJECT = Path(__file__).parents[3]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 COOKBOOK = README[README.index("## SQL cookbook") :].split("\n## ")[0]

@@ -9,6 +9,8 @@ import pytest
 from tasks.reporting.document import Column, Table
 from tasks.reporting.latex import as_latex, escaped, in_papers
 
+pytestmark = pytest.mark.xdist_group("report")
+
 ENGINE = shutil.which("tectonic") or shutil.which("pdflatex")
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tasks.reporting.document import spelled
 
+pytestmark = pytest.mark.xdist_group("report")
+
 
 class Tables(HTMLParser):
     """The texts of all cells of a page, by table and row; and the question of each table."""

@@ -6,6 +6,7 @@ from tests.tasks.reporting.browser import CHROMIUM, Page, browser
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("report"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt install chromium)"),
 ]
 TEXTS = "[...document.querySelectorAll('#table-ranking tbody tr')].map(row => row.cells[{}].innerText.split('\\n')[0])"
