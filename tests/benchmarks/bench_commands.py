@@ -19,7 +19,7 @@ COMMANDS = (
     (["why", "zero_shot"], ""),
     (["validate"], ""),
     (["verify"], ""),
-    (["gc"], ""),
+    (["gc", "--scope", "superseded"], ""),
     (["catalog", "rebuild"], ""),
     (["plan", "simulated", "--set", "seed=1"], "planned in full"),
     (["plan", "simulated"], ""),
