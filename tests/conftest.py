@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dat_lib.simulation import simulate
+from dat_lib.simulation import SimulatedWorld, simulate
 from data_catalog.home import Home
 
 # The same examples on every run of a change's checks; new ones whenever a person runs the tests.
@@ -70,7 +70,13 @@ def embeddings_folder(tmp_path: Path) -> Path:
     """A small, sound embeddings folder."""
     folder = tmp_path / "export"
     folder.mkdir()
-    world = simulate(seed=3, dim=16, train=400, val=40, test=120)
+    write_world(folder, simulate(seed=3, dim=16, train=400, val=40, test=120))
+    (folder / "prompts.toml").write_text(PROMPTS)
+    return folder
+
+
+def write_world(folder: Path, world: SimulatedWorld) -> None:
+    """Write the embeddings of a simulated world as a user would export them."""
     write_images(
         folder,
         sample_id=world.sample_ids.tolist(),
@@ -81,8 +87,6 @@ def embeddings_folder(tmp_path: Path) -> Path:
     )
     vectors = world.prompt_vectors
     write_texts(folder, list(vectors), list(vectors.values()))
-    (folder / "prompts.toml").write_text(PROMPTS)
-    return folder
 
 
 def write_images(folder: Path, *, embedding: list[np.ndarray], **columns: list[object]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from dat_lib.simulation import simulate
-from tests.conftest import write_images, write_texts
+from tests.conftest import write_world
 from tests.flows.newcomer import PROJECT, Newcomer, blocks, commands, toml
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
@@ -52,15 +52,7 @@ def newcomer(demo: Newcomer) -> Newcomer:
     """Somebody who has run the demo, and has embeddings to import."""
     export = demo.folder / "export"
     export.mkdir()
-    world = simulate(seed=3, dim=16, train=400, val=40, test=120)
-    columns = {
-        "sample_id": world.sample_ids,
-        "split": world.split,
-        "label": world.labels,
-        "attribute": world.attributes,
-    }
-    write_images(export, embedding=list(world.embeddings), **{name: v.tolist() for name, v in columns.items()})
-    write_texts(export, list(world.prompt_vectors), list(world.prompt_vectors.values()))
+    write_world(export, simulate(seed=3, dim=16, train=400, val=40, test=120))
     (export / "prompts.toml").write_text(toml("classes = "))
     return demo
 

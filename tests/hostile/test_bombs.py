@@ -17,7 +17,8 @@ from dat_lib.datasets.table_columns import read_columns
 from data_catalog.errors import UserError
 from data_catalog.specs.models import Spec
 from data_catalog.specs.toml import read_toml
-from tests.hostile.kinds import IMPORT, KINDS
+from tests.hostile.kinds import KINDS
+from tests.hostile.kinds.embeddings import IMPORT
 from tests.hostile.mutating import put_in_place
 from tests.hostile.trying import prepared
 from tests.hostile.watching import dat

@@ -24,7 +24,8 @@ from tasks.reporting.document import Column, Table
 from tasks.reporting.figures import draw, for_page, shortened
 from tasks.reporting.latex import as_latex, escaped
 from tasks.reporting.markdown import _safe
-from tests.hostile.kinds import IMPORT, KINDS, RUN_BIRDS
+from tests.hostile.kinds import KINDS
+from tests.hostile.kinds.embeddings import IMPORT, RUN_BIRDS
 from tests.hostile.outputs import faults_of_latex, faults_of_page, faults_of_report
 from tests.hostile.trying import prepared
 from tests.hostile.watching import Ran, World, dat

@@ -21,7 +21,8 @@ from dat_lib.backbones.backbone import BackboneError
 from dat_lib.backbones.transformers_models import open_backbone
 from dat_lib.backbones.weights import is_torchscript, tensor_shapes, transformers_files
 from tests.dat_lib.backbones.small_models import RunsCodeOnLoad, refuse_network, save_small_transformers
-from tests.hostile.kinds import IMPORT, KINDS
+from tests.hostile.kinds import KINDS
+from tests.hostile.kinds.embeddings import IMPORT
 from tests.hostile.mutating import put_in_place
 from tests.hostile.trying import prepared
 from tests.hostile.watching import World, dat, limited, watched

@@ -11,7 +11,9 @@ import pytest
 from data_catalog.canonical import digest_text
 from data_catalog.manifest import parse_manifest
 from data_catalog.specs.models import is_name
-from tests.hostile.kinds import KINDS, SPECS, write_specs
+from tests.hostile.kinds import KINDS
+from tests.hostile.kinds.kind import write_specs
+from tests.hostile.kinds.specs import SPECS
 from tests.hostile.mutating import put_in_place
 from tests.hostile.trying import prepared
 from tests.hostile.watching import World, dat
