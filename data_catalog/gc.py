@@ -1,5 +1,6 @@
 """Garbage collection: explicit in scope, dry unless told otherwise, never while a run is on."""
 
+import re
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ SCOPES: dict[Scope, str] = {
     "quarantine": "damaged files that `dat verify` has set aside",
 }
 assert set(SCOPES) == set(get_args(Scope))
+_DRAFT = re.compile(r"\.(clock\.\d+|(.+\.)?\d+\.[0-9a-f]{8})")
+"""Names of small files as they are before they are whole. Whatever else is hidden in `DAT_HOME` is not ours."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def _superseded_files(store: Store, manifests: list[Manifest], needed: set[str])
 
 def _orphans(home: Home, claimed: set[str]) -> list[Path]:
     objects = [path for path in home.objects.glob("*/*") if str(path.relative_to(home.root)) not in claimed]
-    drafts = list(home.manifests.glob("*/.*"))
+    hidden = [*home.root.glob(".*"), *home.root.glob("stamps/.*"), *home.specs.glob("*/.*")]
+    drafts = [path for path in hidden if _DRAFT.fullmatch(path.name) and path.is_file()]
+    drafts += home.manifests.glob("*/.*")
     return sorted([*objects, *drafts, *home.staging.glob("[!.]*")])  # the draft of an index sees to itself
 
 

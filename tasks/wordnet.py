@@ -38,10 +38,21 @@ class Sense:
 
 def senses(term: str, folder: Path | None = None) -> list[Sense]:
     """Return the senses of a noun, the most frequent first; a `UserError` without a database or without the term."""
-    reader, place = _open(folder)
-    found = reader.synsets(term.strip().replace(" ", "_"), pos="n")
+    (root, place), reader = _located(folder), _reader_type()
+    try:
+        found = _senses(_quietly(reader, root), term)
+    except Exception as error:  # nltk checks little of what it reads, so a damaged file may raise anything
+        raise UserError(
+            f"the WordNet database cannot be read: {type(error).__name__}: {error}",
+            where=place,
+            remedy="install it anew, or name another folder with --folder",
+        ) from error
     if not found:
         raise UserError(f"WordNet knows no noun {term!r}", where=place, remedy="try its singular, or a synonym")
+    return found
+
+
+def _senses(reader: "WordNetCorpusReader", term: str) -> list[Sense]:
     return [
         Sense(
             name=str(synset.name()),
@@ -50,7 +61,7 @@ def senses(term: str, folder: Path | None = None) -> list[Sense]:
             hyponyms=_words(_by_name(synset.hyponyms())),
             most_specific=_words(_leaves(synset)),
         )
-        for synset in found
+        for synset in reader.synsets(term.strip().replace(" ", "_"), pos="n")
     ]
 
 
@@ -76,21 +87,21 @@ def _words(synsets: list[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(synset.lemma_names()[0]).replace("_", " ") for synset in synsets))
 
 
-def _open(folder: Path | None) -> tuple["WordNetCorpusReader", str]:
+def _located(folder: Path | None) -> tuple[Any, str]:
+    """Return the root of a database as nltk names it, and as people do."""
     import nltk.data
 
-    reader = _reader_type()
     if folder is not None:
         lacking = [name for name in _REQUIRED if not (folder / name).is_file()]
         if lacking:
             raise UserError(f"is no WordNet database: {', '.join(lacking)} missing", where=str(folder))
-        return _quietly(reader, _allowed(folder)), str(folder)
+        return _allowed(folder), str(folder)
     for place in _places():
         if all((place / name).is_file() for name in _REQUIRED):
-            return _quietly(reader, _allowed(place)), str(place)
+            return _allowed(place), str(place)
     for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
         try:
-            return _quietly(reader, nltk.data.find(name)), name
+            return nltk.data.find(name), name
         except LookupError:
             continue
     looked = ", ".join(map(str, _places()))
@@ -121,18 +132,15 @@ def _places() -> Iterator[Path]:
 
 
 def _reader_type() -> type["WordNetCorpusReader"]:
-    """Return nltk's reader, made to do without what Debian's package leaves out."""
+    """Return nltk's reader, made to do without `lexnames`, which Debian's package leaves out."""
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
         def open(self, file: str) -> Any:
-            try:
-                return super().open(file)
-            except OSError:
-                if file != "lexnames":
-                    raise
+            if file == "lexnames":
                 # Names of the files that lexicographers worked in, of which nothing here is made.
                 return io.StringIO("".join(f"{number:02d}\tunnamed\t0\n" for number in range(_LEXICOGRAPHER_FILES)))
+            return super().open(file)
 
         def map_wn(self, version: str = "wordnet") -> None:
             """Return no map to nltk's own copy: other languages would be read by it, and there may be none."""

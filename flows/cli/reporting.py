@@ -118,7 +118,7 @@ def _write_explanation(home: Home, found: "Explanation", folder: Path) -> Path:
 
     from tasks.reporting.document import Report, Section
     from tasks.reporting.examples import illustrated
-    from tasks.reporting.report import publish
+    from tasks.reporting.publishing import publish
 
     examples = list(illustrated(home, [found]))
     section = Section("examples", "The prediction", examples=examples)

@@ -252,7 +252,7 @@ def leftovers(home: Home) -> set[str]:
         *home.locks.rglob("*.lock"),
         *home.staging.glob("*"),
         *home.manifests.rglob(".*"),
-        *home.root.glob(".*"),
+        *(path for place in (".*", "specs/*/.*", "stamps/.*", "reports/.*") for path in home.root.glob(place)),
         *(path for path in home.objects.glob("*/*") if path not in claimed),
     ]
     return {str(path.relative_to(home.root)) for path in found}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from tests.faults.beside import killed_import, killed_report
 from tests.faults.clock import clock_backwards
 from tests.faults.crowd import four_runs, slow_folder, two_runs
 from tests.faults.damaged import damaged_files, damaged_leftovers, damaged_log, damaged_spec
@@ -24,6 +25,8 @@ from tests.faults.world import World
 
 QUICK: Mapping[str, Fault] = {
     "killed": killed,
+    "killed-import": killed_import,
+    "killed-report": killed_report,
     "full-disk": full_disk,
     "small-files": small_files,
     "unwritable": unwritable,

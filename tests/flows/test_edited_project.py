@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,31 @@ def test_a_changed_setting_is_named_with_its_values(project: Path) -> None:
     (settings / "tie.toml").write_text("[datasets.simbirds]\nnormalise_before = false\n")
     found = stale(project)
     assert found["predictions/simbirds/simclip/tie"] == "params: settings.normalise_before True -> False"
+
+
+@pytest.mark.slow
+def test_the_quick_answer_ends_with_an_edit_of_the_code_or_another_version_of_a_package(project: Path) -> None:
+    installed = project / "something-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: something\nVersion: 1.0\n")
+    assert quick_answers(project) == 1
+    (installed / "METADATA").write_text("Name: something\nVersion: 1.1\n")
+    assert "up to date" in dat(project, "run", "small")
+    assert quick_answers(project, asked=False) == 1, "planned in full, although nothing was stale"
+    assert quick_answers(project) == 2
+    code = project / "dat_lib/metrics.py"
+    before = code.stat()
+    edit(project, "dat_lib/metrics.py", "100.0 * self.correct", "self.correct * 100.0")
+    assert code.stat().st_size == before.st_size
+    os.utime(code, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert json.loads(dat(project, "run", "small", "--json"))["outcomes"]["computed"]
+
+
+def quick_answers(project: Path, *, asked: bool = True) -> int:
+    """Return how often a run was answered at once so far, after asking for one that must be."""
+    if asked:
+        time.sleep(2.5)  # what has changed a moment ago is planned in full
+        for _ in range(2):
+            dat(project, "run", "small")
+    confirmed = project / "home/runs/confirmed.jsonl"
+    return len(confirmed.read_text().splitlines()) if confirmed.exists() else 0

@@ -8,8 +8,9 @@ from tests.hostile.kinds.models import Models
 from tests.hostile.kinds.questions import Questions
 from tests.hostile.kinds.specs import Specs
 from tests.hostile.kinds.stores import Stores
+from tests.hostile.kinds.words import WordNets
 
 KINDS: dict[str, Kind] = {
     kind.name: kind()
-    for kind in (Specs, Prompts, Embeddings, Tables, Images, Models, Stores, Archives, Questions, Names)
+    for kind in (Specs, Prompts, Embeddings, Tables, Images, Models, Stores, Archives, Questions, Names, WordNets)
 }

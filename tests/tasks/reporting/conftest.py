@@ -12,7 +12,8 @@ from data_catalog.home import Home
 from data_catalog.reader import query
 from flows.request import Request, resolve
 from tasks.reporting.document import Report
-from tasks.reporting.report import gather, publish
+from tasks.reporting.publishing import publish
+from tasks.reporting.report import gather
 
 LOOKED_AT = """
 [[diagnostics]]
