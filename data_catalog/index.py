@@ -20,45 +20,17 @@ from data_catalog.cell import ADDRESS_FIELDS
 from data_catalog.code_version import code_version
 from data_catalog.errors import DamagedError, StoreError
 from data_catalog.home import Home
+from data_catalog.index_views import VIEWS, make_views, view_sql
 from data_catalog.locking import lock
 from data_catalog.manifest import Manifest
 from data_catalog.runs import read_run
-from data_catalog.step_views import STEP_VIEWS, quoted
+from data_catalog.step_views import quoted
 from data_catalog.store import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# In the order in which they build on each other.
-VIEWS = (
-    "artifacts",
-    "lineage",
-    "runs",
-    "decisions",
-    "drift",
-    "costs",
-    "results",
-    "group_accuracy",
-    "predictions",
-    "comparisons",
-    "paper",
-    "leaderboard",
-    "vs_paper",
-    "sweeps",
-    "sensitivity",
-    "efficiency",
-    *STEP_VIEWS,
-)
 _BATCH = 2000
-# Steps whose files have had the same columns ever since: DuckDB need not open each of them to make a view or to answer.
-_ALIKE = ("predictions",)
-_PREDICTIONS = {
-    "sample_id": "VARCHAR",
-    "label": "INTEGER",
-    "attribute": "INTEGER",
-    "prediction": "INTEGER",
-    "margin": "DOUBLE",
-}
 
 
 def update_index(home: Home, *, anew: bool = False) -> None:
@@ -98,7 +70,7 @@ def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: boo
     """Fill an empty database with tables and views, starting from the index file where that can be trusted."""
     connection.execute("SET TimeZone = 'UTC'")
     if not (reuse and _copied_from_file(connection, home)):
-        connection.execute(f"DROP SCHEMA IF EXISTS store CASCADE; {_sql('tables')}")
+        connection.execute(f"DROP SCHEMA IF EXISTS store CASCADE; {_tables()}")
     connection.execute("BEGIN")
     _add_manifests(connection, Store(home))
     _add_runs(connection, home)
@@ -106,13 +78,8 @@ def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: boo
     _insert(connection, "paper", _paper_rows())
     _sign(connection, home)
     connection.execute("COMMIT")
-    for view in VIEWS:
-        if view == "predictions":
-            _make_file_views(connection, home, view, "store.prediction_files", _PREDICTIONS)
-        elif view in STEP_VIEWS:
-            _make_file_views(connection, home, view, f"store.{view}_files", STEP_VIEWS[view].types)
-        else:
-            connection.execute(_sql(view))
+    if not make_views(connection, home):
+        connection.execute("UPDATE store.meta SET fingerprint = NULL")
 
 
 def is_current(connection: "DuckDBPyConnection", home: Home) -> bool:
@@ -135,7 +102,7 @@ def run_sizes(home: Home) -> dict[str, int]:
 @cache
 def recipe() -> str:
     """Return the version of the index: the text that makes its tables and views, and the paper's numbers."""
-    texts = [_sql("tables"), *map(_sql, VIEWS), _CELLS, _paper_csv()]
+    texts = [_tables(), *map(view_sql, VIEWS), _CELLS, _paper_csv()]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
@@ -146,10 +113,8 @@ def _fingerprint(stamps: dict[tuple[str, str], int], sizes: dict[str, int]) -> s
 
 
 @cache
-def _sql(name: str) -> str:
-    if name in STEP_VIEWS:
-        return STEP_VIEWS[name].sql(f"store.{name}_files")
-    return (resources.files("data_catalog") / "views" / f"{name}.sql").read_text(encoding="utf-8")
+def _tables() -> str:
+    return (resources.files("data_catalog") / "views" / "tables.sql").read_text(encoding="utf-8")
 
 
 @cache
@@ -180,7 +145,7 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
             origin = connection.execute("SELECT recipe, home FROM file.store.meta").fetchone()
             if origin != (recipe(), str(home.root)):
                 return False
-            connection.execute(_sql("tables"))
+            connection.execute(_tables())
             for table in ("artifacts", "lineage", "runs", "decisions"):
                 connection.execute(f"INSERT INTO store.{table} SELECT * FROM file.store.{table}")
         finally:
@@ -303,35 +268,6 @@ def _insert(connection: "DuckDBPyConnection", table: str, rows: list[dict[str, A
         connection.execute(
             f"INSERT INTO store.{table} SELECT unnest(from_json(?, ?), recursive := true)", [text, shape]
         )
-
-
-def _make_file_views(
-    connection: "DuckDBPyConnection", home: Home, step: str, files: str, types: Mapping[str, str]
-) -> None:
-    """Make the views over a step's files, into which DuckDB looks at once, and which it refuses to make over none.
-
-    With a damaged file among them, questions about these tables fail, and no others; where making the view shows the
-    damage, the index does not seem current.
-    """
-    import duckdb
-
-    pattern = home.objects / step / "*.parquet"
-    view = f"CREATE OR REPLACE VIEW {files} AS SELECT"
-    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in types.items())
-    source = f"{columns}, NULL::VARCHAR AS filename WHERE false"
-    try:
-        if any(pattern.parent.glob(pattern.name)):
-            unlike = "" if step in _ALIKE else ", union_by_name = true"
-            source = f"* FROM read_parquet({quoted(pattern)}, filename = true{unlike})"
-            with duckdb.connect(":memory:") as apart:  # some damage makes DuckDB give up the whole database
-                apart.execute(f"SELECT {source} LIMIT 0")
-        connection.execute(f"{view} {source}")
-        connection.execute(_sql(step))
-    except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
-        problem = f"one of {pattern} cannot be read: {str(error).partition(chr(10))[0]}"
-        connection.execute(f"{view} {columns}, error({quoted(problem)})::VARCHAR AS filename")
-        connection.execute(_sql(step))
-        connection.execute("UPDATE store.meta SET fingerprint = NULL")
 
 
 # For each cell the artifact that the last run decided for, else the newest one that was computed for it.

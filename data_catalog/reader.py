@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index import VIEWS, bring_up_to_date, has_log, is_current
+from data_catalog.index import bring_up_to_date, has_log, is_current
+from data_catalog.index_views import VIEWS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.index import VIEWS, update_index
+from data_catalog.index import update_index
+from data_catalog.index_views import VIEWS
 from data_catalog.reader import Answer, index_condition, query
 from tests.data_catalog import worlds
 from tests.data_catalog.worlds import answers

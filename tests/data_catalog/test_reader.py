@@ -5,7 +5,8 @@ import pytest
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index import VIEWS, update_index
+from data_catalog.index import update_index
+from data_catalog.index_views import VIEWS
 from data_catalog.reader import index_condition, query
 
 

@@ -20,7 +20,8 @@ import duckdb
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
-from data_catalog.index import VIEWS, update_index
+from data_catalog.index import update_index
+from data_catalog.index_views import VIEWS
 from data_catalog.manifest import Manifest
 from data_catalog.planner import Planner, in_order
 from data_catalog.reader import query
