@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -20,6 +21,8 @@ from rich.table import Table
 from tests.benchmarks.timing import ROWS, Row
 
 FOLDER = Path(__file__).parent
+_WIDTH = 160
+"""Columns of the table where it goes to a file."""
 
 
 def main() -> int:
@@ -38,26 +41,36 @@ def main() -> int:
     with TemporaryDirectory(prefix="dat-bench-") as folder:
         rows = Path(folder) / "rows.jsonl"
         rows.touch()
-        failed = [name for name in arguments.names or names if not _run(name, rows)]
-        print_rows([Row(**json.loads(line)) for line in rows.read_text(encoding="utf-8").splitlines()])
+        failed, parts = [], []
+        for name in arguments.names or names:
+            if not _run(name, rows):
+                failed.append(name)
+            parts.append([Row(**json.loads(line)) for line in rows.read_text(encoding="utf-8").splitlines()])
+            rows.write_text("")
+        print_rows(parts)
     if failed:
         print(f"\nfailed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def print_rows(rows: list[Row]) -> None:
-    """Print the table of ratios."""
-    title = f"ours over the other's, in one run each; {os.cpu_count()} processors, Python {platform.python_version()}"
-    table = Table(title=title, title_justify="left")
-    for column in ("", "ours", "beside", "ratio", "target", "met"):
+def print_rows(parts: list[list[Row]]) -> None:
+    """Print the table of ratios, those of each benchmark together."""
+    machine = f"{os.cpu_count()} processors, Python {platform.python_version()}"
+    table = Table(title=f"each ratio measured in one run, on {machine}", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("what over what", "ours", "beside", "ratio", "target", "met"):
         table.add_column(column, justify="right" if column == "ratio" else "left", overflow="fold")
     words = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}
-    for row in rows:
-        note = f"\n[dim]{escape(row.note)}[/]" if row.note else ""
-        ratio = f"{row.ratio:.3g}" if row.ratio < 1000 else f"{row.ratio:,.0f}"
-        table.add_row(escape(row.what) + note, escape(row.ours), escape(row.peer), ratio, row.target, words[row.met])
+    for rows in parts:
+        for row in rows:
+            note = f"\n  [dim]{escape(row.note)}[/]" if row.note else ""
+            ratio = f"{row.ratio:.3g}" if row.ratio < 1000 else f"{row.ratio:,.0f}"
+            table.add_row(
+                escape(row.what) + note, escape(row.ours), escape(row.peer), ratio, row.target, words[row.met]
+            )
+        table.add_section()
     console = Console()
-    Console(width=max(console.width, 140)).print(table)
+    console.width = console.width if console.is_terminal else _WIDTH
+    console.print(table)
 
 
 def _run(name: str, rows: Path) -> bool:

@@ -94,16 +94,17 @@ def main() -> None:
 
 
 def _row(mine: NoOp, peer: NoOp, *, quick: bool) -> Row:
-    took = f"{peer.tool}: `{peer.words}` {peer.timing.median:.2f} s"
+    name, _, version = peer.tool.partition(" ")
+    took = f"{name} {version}{peer.words.removeprefix(name)}: {peer.timing.median:.2f} s"
     ratio = peer.timing.median / mine.timing.median
     busy = peer.timing.processor_median / mine.timing.processor_median
     return Row(
-        f"{peer.tool.partition(' ')[0]}'s no-op over `{mine.words}`, {mine.stages:,} stages",
+        f"no-op of {name} over `{mine.words}`",
         f"{mine.timing.median:.2f} s",
         took,
         ratio,
         at_least=10 if quick and mine.kind == "run" else None,
-        note=f"{busy:.0f} in processor time",
+        note=f"{mine.stages:,} stages; {busy:.3g} in processor time",
     )
 
 

@@ -70,7 +70,7 @@ def main():
     print(f"{count / elapsed:,.0f} queries a second")
     growth = resident[-1] / resident[0]
     print(f"resident memory, last tenth / first tenth: {growth:.3f}")
-    last, first = f"after {count:,} samples: {resident[-1]:.0f} MiB", f"after {count // 10:,}: {resident[0]:.0f} MiB"
+    last, first = (f"{resident[at]:.0f} MiB after {of:,}" for at, of in ((-1, count), (0, count // 10)))
     hand_on([Row("memory of scoring against the number of samples", last, first, growth, at_most=1.1)])
 
 
