@@ -8,6 +8,7 @@ from pathlib import Path
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _GONE = {errno.ENOENT, errno.ESTALE, errno.ENOTCONN, errno.EIO}
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
 class UserError(Exception):
@@ -47,6 +48,8 @@ def explained(where: Path, refused: str = "cannot be written") -> Iterator[None]
             remedy = "free some space (`dat gc --scope superseded` helps) and run again: finished work is kept"
         elif error.errno in _GONE:
             remedy = "bring the folder back and run again (finished work is kept), or set DAT_HOME to another folder"
+        elif error.errno in _NO_LOCKS:
+            remedy = "set DAT_HOME to a folder on a file system that offers advisory locks"
         else:
             remedy = "check the folder's owner and permissions, or set DAT_HOME to another folder"
         why = os.strerror(error.errno) if error.errno else str(error)

@@ -16,7 +16,8 @@ def lock(path: Path, *, wait: float = -1) -> Iterator[None]:
     The file is removed before the lock is let go. That is safe because a waiter who then gets the removed file notices
     and opens the new one.
     """
-    holder = FileLock(path, timeout=wait)
+    # Without locks of its own, a file system would be given files in their place, which outlive a holder that dies.
+    holder = FileLock(path, timeout=wait, fallback_to_soft=False)
     try:
         path.parent.stat()  # `acquire` would make the folder, and with it a home in the place of one that went away
         holder.acquire()

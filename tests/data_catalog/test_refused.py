@@ -42,6 +42,17 @@ def test_a_disk_that_is_full_for_the_record_of_a_run_is_told_once_and_as_such(ho
     assert "free some space" in str(raised.value.remedy)
 
 
+def test_a_file_system_without_locks_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    home.prepare()
+    monkeypatch.setattr("fcntl.flock", missing)
+    with pytest.raises(StoreError, match="cannot be locked") as raised, lock(home.locks / "some.lock"):
+        pass
+    assert "a file system that offers advisory locks" in str(raised.value.remedy)
+
+
 class _Mover(Silence):
     """Moves a home away as the second computation begins."""
 
