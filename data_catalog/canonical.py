@@ -8,6 +8,9 @@ from typing import Any
 
 from data_catalog.errors import UserError
 
+_MOST_BITS = 1024
+"""Of an integer: no float is larger."""
+
 
 def canonical(value: Any, name: str = "value") -> Any:
     """Return `value` as plain JSON data, the same for equal values.
@@ -19,6 +22,8 @@ def canonical(value: Any, name: str = "value") -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            raise UserError(f"{name} is a number of {value.bit_length():,} bits, too large to be part of a key")
         return int(value)
     if isinstance(value, float):
         return _canonical_float(float(value), name)

@@ -95,11 +95,14 @@ def no_runs(home: Home) -> Iterator[None]:
 
 
 def read_run(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a record, without those that a crash has cut or that are damaged.
+    """Return the lines of a record, without those that a crash has cut or that are damaged; none if it is unreadable.
 
     Records of earlier versions have no seals; in one that has any, a line without is damaged.
     """
-    texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    try:
+        texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
     if any(_SEAL in text for text in texts):
         texts = [text for text in texts if _is_intact(text)]
     lines = []

@@ -12,6 +12,7 @@ CONFIG_FILE = "open_clip_config.json"
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
 _HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 _OTHER_WEIGHTS = ("open_clip_pytorch_model.safetensors", "model.safetensors", "pytorch_model.bin")
+_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth")
 
 
 def weights_file(model: str, tag: Mapping[str, Any], weights: str | None, revision: str | None) -> Path:
@@ -58,7 +59,7 @@ def weights_file(model: str, tag: Mapping[str, Any], weights: str | None, revisi
 def _checkpoint_in(folder: Path) -> Path:
     """The checkpoint of a folder: by the names the library uses, else the only one there."""
     found = first_file(folder, (*_HUB_WEIGHTS, *_OTHER_WEIGHTS))
-    others = [path for path in sorted(folder.iterdir()) if path.suffix in (".safetensors", ".bin", ".pt", ".pth")]
+    others = [path for path in sorted(folder.iterdir()) if path.suffix in _SUFFIXES and path.is_file()]
     if found is None and len(others) == 1:
         found = others[0]
     if found is None:

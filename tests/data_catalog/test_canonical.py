@@ -42,6 +42,7 @@ def test_infinity_has_a_name_of_its_own() -> None:
         ({"ks": [1, {2}]}, "params.ks[1] is of type set"),
         ({"f": len}, "params.f is of type builtin_function_or_method"),
         ({"rate": float("nan")}, "params.rate is NaN"),
+        ({"n": 16**5000}, "params.n is a number of 20,001 bits"),
         ({"table": {1: 2}}, "params.table has a key that is no text: 1"),
     ],
 )

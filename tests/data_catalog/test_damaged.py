@@ -131,6 +131,22 @@ def test_a_line_of_a_record_with_a_flipped_bit_is_not_counted_and_the_others_are
             assert len(found) >= (1 if text[place] == ord("\n") else 2), (place, bit)
 
 
+def test_a_record_that_cannot_be_read_keeps_no_question_from_being_answered(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run(home, counters(2))
+    run(home, counters(3))
+    record = home.runs / "r000001.jsonl"
+    record.unlink()
+    record.symlink_to("/proc/self/mem")  # reading it is an error of the device
+    assert read_run(record) == []
+    update_index(home)
+    assert query(home, "SELECT count(*) FROM artifacts WHERE current").rows == [(3,)]
+    assert query(home, "SELECT run_id, status FROM runs ORDER BY 1").rows == [
+        ("r000001", "unfinished"),
+        ("r000002", "done"),
+    ]
+
+
 def test_a_manifest_under_another_name_is_damaged(home: Home) -> None:
     first, second = sorted(home.manifests.glob("metrics/*.json"))
     second.write_bytes(first.read_bytes())

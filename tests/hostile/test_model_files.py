@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dat_lib.backbones.backbone import BackboneError
+from dat_lib.backbones.open_clip_checkpoint import find_checkpoint
 from dat_lib.backbones.transformers_models import open_backbone
 from dat_lib.backbones.weights import is_torchscript, tensor_shapes, transformers_files
 from tests.dat_lib.backbones.small_models import RunsCodeOnLoad, refuse_network, save_small_transformers
@@ -199,3 +200,11 @@ def test_pickles_in_the_metadata_of_parquet_are_not_opened(world: World, tmp_pat
     assert ran.code in (0, 2)
     assert not ran.faults
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["open_clip_pytorch_model.bin", "mine.pt"])
+def test_a_device_is_no_checkpoint_of_open_clip(tmp_path: Path, name: str) -> None:
+    (tmp_path / "open_clip_config.json").write_text("{}")
+    put_in_place(tmp_path / name, "zero")
+    with pytest.raises(BackboneError, match="found no checkpoint at all"):
+        find_checkpoint(weights=str(tmp_path))

@@ -46,7 +46,7 @@ class Stores(Kind):
                 lines[line] = mutating.harmed_json(lines[line], chance).decode("utf-8", "replace")
                 path.write_text("\n".join(lines) + "\n")
             elif path.suffix == ".json":
-                path.write_bytes(mutating.harmed_json(path.read_text(), chance))
+                path.write_bytes(_harmed_cache(path.read_text(), chance))
             elif path.suffix == ".toml":
                 path.write_bytes(mutating.harmed_toml(path.read_text(), chance))
             else:
@@ -78,6 +78,16 @@ class Stores(Kind):
             yield ("run", "mine", "--method", "zero_shot")
         if chance.random() < 0.03:
             yield ("report", "mine", "--method", "zero_shot")
+
+
+def _harmed_cache(text: str, chance: random.Random) -> bytes:
+    """Return a cache with other content, whose digest above it, if it has one, fits or not."""
+    seal, _, body = text.rpartition("\n{")
+    harmed = mutating.harmed_json(f"{{{body}" if seal else text, chance)
+    if not seal:
+        return harmed
+    fitting = digest_text(harmed.decode("utf-8", "replace"))
+    return f"{chance.choice((seal, fitting))}\n".encode() + harmed
 
 
 def _resealed(text: str, chance: random.Random, outside: Path) -> str:
