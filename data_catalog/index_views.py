@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data_catalog.home import Home
-from data_catalog.step_views import STEP_VIEWS, quoted
+from data_catalog.step_views import STEP_VIEWS, quoted, unpatterned
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -92,7 +92,8 @@ class _Making:
         if not any(self.pattern.parent.glob(self.pattern.name)):
             return f"{self._nothing}, NULL::VARCHAR AS filename WHERE false"
         unlike = "" if self.view in _ALIKE else ", union_by_name = true"
-        return f"* FROM read_parquet({quoted(self.pattern)}, filename = true{unlike})"
+        files = f"{unpatterned(self.pattern.parent)}/{self.pattern.name}"
+        return f"* FROM read_parquet({quoted(files)}, filename = true{unlike})"
 
     @property
     def _nothing(self) -> str:

@@ -14,6 +14,7 @@ from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.index import bring_up_to_date, has_log, is_current
 from data_catalog.index_views import VIEWS
+from data_catalog.step_views import unpatterned
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -137,7 +138,7 @@ def _lock_down(connection: "DuckDBPyConnection", home: Home) -> None:
     connection.execute("SET enable_progress_bar = false")  # it would stand among the rows of a long question
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET autoload_known_extensions = false")
-    connection.execute("SET allowed_directories = [$1]", [str(home.root)])
+    connection.execute("SET allowed_directories = [$1, $2]", [str(home.root), unpatterned(home.root)])
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

@@ -3,6 +3,7 @@
 What they are is data (`views/step_tables.toml`): a view is called after its step.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,6 +56,11 @@ class StepView:
 def quoted(text: object) -> str:
     """Return a text as SQL writes it."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def unpatterned(path: object) -> str:
+    """Return a path as DuckDB takes it for that file or folder, and for no pattern, whatever it is called."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def _read() -> dict[str, StepView]:

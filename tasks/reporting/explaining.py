@@ -13,6 +13,7 @@ from dat_lib.translation import similarities, translate
 from data_catalog.errors import UserError
 from data_catalog.manifest import Manifest
 from data_catalog.reader import Questions
+from data_catalog.step_views import unpatterned
 from data_catalog.store import Store
 from tasks.prompt_vectors import prompt_vectors
 from tasks.reference_table import references_of
@@ -208,7 +209,7 @@ def _rows(questions: Questions, manifest: Manifest, sample_ids: Sequence[str]) -
 
 def files_of(questions: Questions, manifest: Manifest) -> list[str]:
     """Return the Parquet files of an artifact, for DuckDB to read."""
-    return [str(questions.home.root / file.path) for file in manifest.files]
+    return [unpatterned(questions.home.root / file.path) for file in manifest.files]
 
 
 def _logit_scale(store: Store, made: Manifest) -> float:

@@ -152,3 +152,20 @@ def test_a_closed_pipe_is_no_fault(ran, home) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[1] == "0"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_home_whose_name_looks_like_a_pattern_is_that_folder_and_no_other(dat, tmp_path, monkeypatch) -> None:
+    home, other = tmp_path / "a[b]*c", tmp_path / "abbc"
+    other.mkdir()
+    (other / "secret.csv").write_text("a\n1\n")
+    monkeypatch.setenv("DAT_HOME", str(home))
+    ran = dat("run", "--dataset", "simbirds", "--backbone", "simclip", "--method", "zero_shot", "--method", "dat")
+    assert ran.code == 0, ran.err
+    counted = dat("sql", "SELECT method, count(*) AS n FROM predictions GROUP BY 1 ORDER BY 1", "--format", "json")
+    assert [row["method"] for row in json.loads(counted.out)] == ["dat", "zero_shot"]
+    assert "index  current" in dat("status").out
+    sample = json.loads(dat("sql", "SELECT sample_id FROM predictions LIMIT 1", "--format", "json").out)[0]["sample_id"]
+    assert dat("explain", "simbirds", "simclip", sample, "--json").code == 0
+    for path in (other / "secret.csv", f"{tmp_path}/a[[]b][*]c/../abbc/secret.csv", f"{tmp_path}/a*c/secret.csv"):
+        assert dat("sql", f"SELECT * FROM read_csv('{path}')").code == 2
