@@ -1,4 +1,4 @@
-"""How long a person waits for the commands that only look."""
+"""How long a person waits for each command: those that only look in full, those that compute with nothing to do."""
 
 import argparse
 import os
@@ -9,7 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.benchmarks.timing import DAT, Row, command, hand_on, measure, print_table
+from tests.small_wordnet import write_wordnet
 
+SAMPLE = "test-004800"
 COMMANDS = (
     (["sql", "select 1"], "under 1 s"),
     (["--help"], ""),
@@ -17,6 +19,7 @@ COMMANDS = (
     (["ls", "datasets"], ""),
     (["status"], ""),
     (["why", "zero_shot"], ""),
+    (["explain", "simbirds", "simclip", SAMPLE], ""),
     (["validate"], ""),
     (["verify"], ""),
     (["gc", "--scope", "superseded"], ""),
@@ -24,6 +27,10 @@ COMMANDS = (
     (["plan", "simulated", "--set", "seed=1"], "planned in full"),
     (["plan", "simulated"], ""),
     (["run", "simulated"], ""),
+    (["doctor"], "asks the network, too"),
+    (["prompts", "wordnet", "water", "--folder", "dict"], "a small database"),
+    (["report", "--help"], ""),
+    (["import", "embeddings", "--help"], ""),
 )
 
 
@@ -33,14 +40,16 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     arguments = parser.parse_args()
     with TemporaryDirectory(prefix="dat-bench-") as folder:
-        environment = {**os.environ, "DAT_HOME": str(Path(folder) / "home")}
-        command([DAT, "run", "simulated"], environment=environment)()
+        place = Path(folder)
+        environment = {**os.environ, "DAT_HOME": str(place / "home")}
+        write_wordnet(place / "dict")
+        command([DAT, "run", "simulated"], environment=environment, folder=place)()
         time.sleep(3)  # what has changed a moment ago is planned in full
         rows: list[tuple[str, float, str, float, str]] = []
         timed = [([sys.executable, "-c", "pass"], "python -c pass", "")]
         timed += [([DAT, *words], f"dat {shlex.join(words)}", goal) for words, goal in COMMANDS]
         for words, name, goal in timed:
-            run = command(words, environment=environment)
+            run = command(words, environment=environment, folder=place)
             run()
             timing = measure(run, repeat=arguments.repeat)
             rows.append((name, timing.median, timing.spread, timing.processor_median, goal))
