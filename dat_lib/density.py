@@ -189,11 +189,10 @@ class GroupDensity:
             return KnnDistance()
         groups = list(torch.split(self._neighbours.vectors, self._neighbours.sizes))
         found = list(groups)
-        bound = self._neighbours.bytes / torch.get_num_threads()
 
         def work(mine: range) -> None:
             for group in mine:
-                found[group] = nearest_others(groups[group], max(self.ks), metric=self.metric, working_bytes=bound)
+                found[group] = nearest_others(groups[group], max(self.ks), metric=self.metric)
 
         in_threads(work, range(len(groups)))
         nearest = torch.cat(found)

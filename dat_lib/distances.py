@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dat_lib.choices import Metric as Metric
-from dat_lib.products import COLUMNS
+from dat_lib.products import COLUMNS, multiply
 
 if TYPE_CHECKING:
     import torch
@@ -21,22 +21,23 @@ def from_squared(squared: torch.Tensor, metric: Metric) -> torch.Tensor:
     return squared.div_(2) if metric == "cosine" else squared.sqrt_()
 
 
-def nearest_others(vectors: torch.Tensor, k: int, *, metric: Metric, working_bytes: float) -> torch.Tensor:
+def nearest_others(vectors: torch.Tensor, k: int, *, metric: Metric) -> torch.Tensor:
     """[n, k] float64: distances of each of the vectors [n, d] to its k nearest others, ascending, k < n."""
     import torch
 
     count = len(vectors)
+    step = min(count, COLUMNS)
     vectors = vectors.double()
-    centred = torch.nn.functional.pad(vectors - vectors.mean(dim=0), (0, 0, 0, -count % COLUMNS))
+    centred = torch.nn.functional.pad(vectors - vectors.mean(dim=0), (0, 0, 0, -count % step))
     squares = centred.square().sum(dim=1)
-    step = max(1, int(working_bytes / (40 * COLUMNS * len(centred)))) * COLUMNS
     result = []
-    for start in range(0, len(centred), step):
-        rows = slice(start, min(start + step, len(centred)))
-        sums = squares[rows, None] + squares
-        squared = torch.addmm(sums, centred[rows], centred.T, alpha=-2)[: count - start, :count]
+    for start in range(0, count, step):
+        rows = slice(start, start + step)
+        sums = squares[:count, None] + squares[rows]
+        squared = multiply(centred[:count], centred[rows], out=torch.empty_like(sums), columns=step)
+        squared, sums = (part[:, : count - start].T for part in (squared.mul_(-2).add_(sums), sums))
         # The difference of nearly equal squares cancels, so close pairs are measured coordinate by coordinate.
-        for close in torch.split(torch.nonzero(squared < CLOSE * sums[: count - start, :count]), PAIRS_AT_ONCE):
+        for close in torch.split(torch.nonzero(squared < CLOSE * sums), PAIRS_AT_ONCE):
             row, column = close.T
             squared[row, column] = (vectors[start + row] - vectors[column]).square().sum(dim=1)
         squared.diagonal(start).fill_(math.inf)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.distances import Metric
-from dat_lib.products import COLUMNS, ROWS, round_up
+from dat_lib.products import COLUMNS, multiply, round_up
 from dat_lib.selection import LARGEST_NETWORK
 from dat_lib.threads import in_threads
 from dat_lib.tiles import Pairs, Tile
@@ -44,7 +44,7 @@ class GroupNeighbours:
     device
         A torch device, for example "cpu" or "cuda".
     working_memory
-        MiB of temporary arrays, beside the references and the result; at least what 24 queries and the
+        MiB of temporary arrays, beside the references and the result; at least what 240 queries and the
         groups of a tile need in each thread.
     """
 
@@ -111,10 +111,10 @@ class GroupNeighbours:
                 extended, squares = self._extend(given, width)
                 for chunk, table in zip(self._chunks, self._tables, strict=True):
                     groups = chunk.stop - chunk.start
-                    product = torch.mm(table, extended.T, out=products[: len(table) * width].view(-1, width))
+                    product = multiply(table, extended, out=products[: len(table) * width].view(-1, width))
                     if same is not None:
                         self._forget(product, same, block, chunk)
-                    values = product[: self._largest * groups].view(self._largest, groups, width)
+                    values = product.view(self._largest, groups, width)
                     tile = Tile(ks, chunk, block, values, squares, self._scale, self.metric, scratch)
                     take(tile)
                     if len(tile.doubtful):
@@ -137,7 +137,7 @@ class GroupNeighbours:
         a_query = 3 * self._dtype.itemsize * (self.vectors.shape[1] + 1)
         in_memory = 0.8 * self.bytes / workers / (groups * a_pair + a_query)
         multiples = max(1, int(min(TILE_PAIRS / groups, in_memory) / COLUMNS))
-        return min(multiples * COLUMNS, round_up(queries, COLUMNS))
+        return min(multiples * COLUMNS, round_up(queries))
 
     def _pairs_at_once(self, workers: int) -> int:
         return max(1, int(self.bytes / workers / (64 * self._largest)))
@@ -150,10 +150,9 @@ class GroupNeighbours:
         for position in chunks:
             chunk = self._chunks[position]
             groups = chunk.stop - chunk.start
-            rows = round_up(self._largest * groups, ROWS)
-            table = torch.zeros(rows, dim + 1, dtype=self._dtype, device=self.vectors.device)
+            table = torch.zeros(self._largest * groups, dim + 1, dtype=self._dtype, device=self.vectors.device)
             table[:, -1] = math.inf
-            slots = table[: self._largest * groups].view(self._largest, groups, dim + 1)
+            slots = table.view(self._largest, groups, dim + 1)
             for column, group in enumerate(range(chunk.start, chunk.stop)):
                 own = self.vectors[self._starts[group] : self._starts[group + 1]]
                 placed = ((own.double() - self._origin) / self._scale).to(self._dtype)

@@ -70,18 +70,15 @@ class Slof:
         for piece, groups in tile.pieces():
             for which in range(len(self.ks)):
                 members = tile.members(which, piece)
-                if members.dtype == torch.float32:
-                    sums = torch.bmm(self.inverse_float[which, groups, None], members.transpose(0, 1))[:, 0]
-                else:
-                    sums = sum_in_order(members.mul_(self.inverse[which, groups].T[..., None]))
-                total[which, piece] = sums
+                inverse = self.inverse_float if members.dtype == torch.float32 else self.inverse
+                total[which, piece] = sum_by_halves(members.mul_(inverse[which, groups].T[..., None]))
         return total.mul_(tile.distance).div_(self.ks[:, None, None]).log_()
 
     def of_pairs(self, pairs: Pairs) -> torch.Tensor:
         """log D [P]."""
         import torch
 
-        total = sum_in_order((self.inverse[pairs.which, pairs.groups] * pairs.members).T)
+        total = sum_by_halves((self.inverse[pairs.which, pairs.groups] * pairs.members).T)
         return torch.log(total * pairs.distance / self.ks[pairs.which])
 
 
@@ -124,12 +121,17 @@ class Dao:
         return total - torch.log(self.ks[pairs.which])
 
 
-def sum_in_order(terms: torch.Tensor) -> torch.Tensor:
-    """Sum over the first axis, one term after the other: the same bits whatever the other axes are."""
-    total = terms[0].clone()
-    for term in terms[1:]:
-        total += term
-    return total
+def sum_by_halves(terms: torch.Tensor) -> torch.Tensor:
+    """Sum over the first axis, written over `terms`, in an order that hangs on the number of terms alone.
+
+    So the bits are the same whatever the other axes are, which no library's sum or product grants for every processor.
+    """
+    count = len(terms)
+    while count > 1:
+        half = count // 2
+        terms[:half] += terms[count - half : count]
+        count -= half
+    return terms[0]
 
 
 def _log_sum_of_powers(
@@ -139,7 +141,7 @@ def _log_sum_of_powers(
     powers = dimension * (log_distance - log_k_distance)
     powers.masked_fill_(members == 0, -math.inf)
     largest = powers.amax(dim=0).clamp_min_(-sys.float_info.max)
-    return sum_in_order(powers.sub_(largest).exp_()).log_().add_(largest)
+    return sum_by_halves(powers.sub_(largest).exp_()).log_().add_(largest)
 
 
 def check_density(density: str, lid: str, metric: str) -> None:

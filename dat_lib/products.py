@@ -1,14 +1,34 @@
-"""Shapes of matrix products for which a column's result has the same bits whatever columns come with it.
+"""Matrix products in which a column has the same bits whatever columns come with it.
 
-Linear algebra libraries choose their kernels by shape, and kernels add in different orders. With rows and columns in
-whole multiples of these numbers the choice was the same for all shapes tried, in float32 and float64, in one thread
-and in several; tests hold it. So queries may come in blocks of any size and still get the same densities and scores.
+Linear algebra libraries choose by the shape, and by the number of threads, in which order they add, on each kind of
+processor in another way. So columns are multiplied in the same number at a time, always, and in one thread. Queries may
+then come in blocks of any size, to any number of workers, and still get the same densities and scores.
 """
 
-ROWS = 8
-COLUMNS = 24
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dat_lib.threads import one_thread
+
+if TYPE_CHECKING:
+    import torch
+
+COLUMNS = 240
+"""Columns that are multiplied at a time: with so many, libraries are about as fast as they get."""
 
 
-def round_up(count: int, multiple: int) -> int:
+def multiply(left: torch.Tensor, right: torch.Tensor, out: torch.Tensor, columns: int = COLUMNS) -> torch.Tensor:
+    """The product of left [M, d] with right [N, d], transposed, written to `out` [M, N]; `columns` must divide N."""
+    import torch
+
+    with one_thread():
+        for start in range(0, len(right), columns):
+            some = slice(start, start + columns)
+            torch.mm(left, right[some].T, out=out[:, some])
+    return out
+
+
+def round_up(count: int, multiple: int = COLUMNS) -> int:
     """The smallest multiple that is not less than `count`."""
     return -(-count // multiple) * multiple

@@ -4,9 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
-from dat_lib.products import COLUMNS, ROWS, round_up
+from dat_lib.products import COLUMNS, multiply, round_up
+from dat_lib.threads import in_threads
 
-IMAGES_AT_ONCE = 4080
+IMAGES_AT_ONCE = 4 * COLUMNS
 
 
 def cosines(
@@ -22,14 +23,17 @@ def cosines(
     prompts = as_vectors(prompts, prompts_name, ndim=np.ndim(prompts), dim=images.shape[1])
     shape = prompts.shape[:-1]
     unit = normalise(prompts.astype(np.float64), prompts_name).reshape(-1, prompts.shape[-1])
-    dtype = torch.from_numpy(np.empty(0, images.dtype)).dtype
-    table = torch.zeros(round_up(len(unit), ROWS), unit.shape[1], dtype=dtype)
-    table[: len(unit)] = torch.from_numpy(unit)
+    table = torch.from_numpy(unit.astype(images.dtype))
+    queries = normalise(images, images_name)
     result = np.empty((len(unit), len(images)), dtype=images.dtype)
-    for start in range(0, len(images), IMAGES_AT_ONCE):
-        block = normalise(images[start : start + IMAGES_AT_ONCE], images_name)
-        padded = np.zeros((round_up(len(block), COLUMNS), block.shape[1]), block.dtype)
-        padded[: len(block)] = block
-        product = torch.mm(table, torch.from_numpy(padded).T)[: len(unit), : len(block)]
-        result[:, start : start + len(block)] = product.numpy()
+
+    def work(starts: range) -> None:
+        for start in starts:
+            block = queries[start : start + IMAGES_AT_ONCE]
+            padded = torch.zeros(round_up(len(block)), block.shape[1], dtype=table.dtype)
+            padded[: len(block)] = torch.from_numpy(block)
+            product = multiply(table, padded, out=table.new_empty(len(table), len(padded)))
+            result[:, start : start + len(block)] = product[:, : len(block)].numpy()
+
+    in_threads(work, range(0, len(images), IMAGES_AT_ONCE))
     return np.moveaxis(result.reshape(*shape, len(images)), -1, 0)

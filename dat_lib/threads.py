@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 
 def in_threads(work: Callable[[range], None], items: range, *, threads: int | None = None) -> None:
@@ -26,4 +27,20 @@ def in_threads(work: Callable[[range], None], items: range, *, threads: int | No
                 future.result()
     finally:
         # What a thread sets for itself also becomes the default of threads that start later.
+        torch.set_num_threads(usual)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have the operations of torch in this thread be done by it alone."""
+    import torch
+
+    usual = torch.get_num_threads()
+    if usual == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
         torch.set_num_threads(usual)

@@ -183,14 +183,14 @@ def test_groups_and_neighbourhoods_of_many_sizes_agree_with_one_by_one(density, 
 
 
 @pytest.mark.parametrize("density", ["slof", "knn", "dao"])
-@pytest.mark.parametrize(("dtype", "dim"), [(np.float32, 80), (np.float64, 80), (np.float32, 5)])
+@pytest.mark.parametrize(("dtype", "dim"), [(np.float32, 769), (np.float64, 300), (np.float32, 5)])
 def test_a_query_gets_the_same_bits_in_any_block(density, dtype, dim, monkeypatch):
     monkeypatch.setattr(neighbours, "TILE_GROUPS", 4)
     groups = [cloud(g, 20 - g, dim, dtype) for g in range(7)]
-    queries = cloud(99, 240, dim, dtype)
+    queries = cloud(99, 600, dim, dtype)
     queries[::7] = groups[0][0]
     whole = GroupDensity(groups, (3, 8), density=density).log_density(queries)
-    for working_memory, steps in ((0.01, (48, 133)), (4, (1, 47, 240))):
+    for working_memory, steps in ((0.01, (48, 133)), (4, (1, 247, 600))):
         fitted = GroupDensity(groups, (3, 8), density=density, working_memory=working_memory)
         for step in steps:
             shown = slice(0, 5 if step == 1 else None)

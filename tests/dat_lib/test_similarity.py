@@ -20,7 +20,7 @@ def test_cosines_of_raw_vectors(dtype, tolerance, shape):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_image_gets_the_same_bits_in_any_block(dtype):
     rng = np.random.default_rng(0)
-    images, prompts = rng.normal(size=(5000, 65)).astype(dtype), rng.normal(size=(2, 3, 65))
+    images, prompts = rng.normal(size=(5000, 769)).astype(dtype), rng.normal(size=(2, 3, 769))
     whole = cosines(images, prompts)
     for step in (1, 31, 48, 1000):
         shown = images[: 10 * step]

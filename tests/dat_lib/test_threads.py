@@ -61,8 +61,8 @@ def test_an_error_in_a_thread_reaches_the_caller(torch_threads):
 @pytest.mark.parametrize("density", ["slof", "dao"])
 def test_densities_are_the_same_bits_in_any_number_of_threads(density, torch_threads):
     rng = np.random.default_rng(0)
-    groups = [rng.normal(size=(20, 70)).astype(np.float32) for _ in range(5)]
-    queries = rng.normal(size=(700, 70)).astype(np.float32)
+    groups = [rng.normal(size=(20, 769)).astype(np.float32) for _ in range(5)]
+    queries = rng.normal(size=(700, 769)).astype(np.float32)
     found = []
     for threads in (1, 2, 5):
         torch_threads(threads)
