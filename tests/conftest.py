@@ -1,6 +1,7 @@
 """What many tests use: a command line with a home of its own, and an embeddings folder."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ from data_catalog.home import Home
 hypothesis.settings.register_profile("checks", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("checks")
+
+# Started in the background of a shell, a process ignores Ctrl-C, and so does all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROMPTS = """
 classes = ["landbird", "waterbird"]

@@ -36,7 +36,6 @@ ELSEWHERE = {
     "make soak": "takes long; tests/faults and tests/hostile have its short form",
     "make install": "has made the environment of these tests",
     "dat run paper": "needs the paper's datasets and models; tests/tasks/test_suites.py plans it",
-    "dat plan paper --check": "says by its exit code that all is stale; tests/flows/test_cli.py",
     "dat report demo --serve": "below, for it goes on for ever",
 }
 # Prefect's own commands are run by tests/flows/test_deployments.py, on a server.
