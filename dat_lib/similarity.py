@@ -23,7 +23,7 @@ def cosines(
     prompts = as_vectors(prompts, prompts_name, ndim=np.ndim(prompts), dim=images.shape[1])
     shape = prompts.shape[:-1]
     unit = normalise(prompts.astype(np.float64), prompts_name).reshape(-1, prompts.shape[-1])
-    table = torch.from_numpy(unit.astype(images.dtype))
+    table = torch.from_numpy(unit.astype(images.dtype)).clone()
     queries = normalise(images, images_name)
     result = np.empty((len(unit), len(images)), dtype=images.dtype)
 

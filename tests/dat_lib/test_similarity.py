@@ -26,3 +26,13 @@ def test_an_image_gets_the_same_bits_in_any_block(dtype):
         shown = images[: 10 * step]
         parts = [cosines(shown[i : i + step], prompts) for i in range(0, len(shown), step)]
         np.testing.assert_array_equal(np.concatenate(parts), whole[: len(shown)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_how_vectors_lie_in_memory_changes_no_bit(dtype):
+    rng = np.random.default_rng(0)
+    images, prompts = rng.normal(size=(50, 300)).astype(dtype), rng.normal(size=(5, 300)).astype(dtype)
+    shifted = np.empty(images.size + 1, dtype)[1:].reshape(images.shape)
+    shifted[:] = images
+    for same in (np.asfortranarray(images), shifted, np.repeat(images, 2, axis=0)[::2]):
+        np.testing.assert_array_equal(cosines(same, np.asfortranarray(prompts)), cosines(images, prompts))
