@@ -7,21 +7,25 @@ import numpy as np
 import pyarrow as pa
 
 from dat_lib.attributes import infer_attributes
-from tasks.columns import vectors_of
+from tasks.blocks import vector_blocks
 from tasks.prompt_vectors import prompt_vectors
 from tasks.step import Output, Work
+
+IN_PARTS = ("image_embeddings",)
 
 
 def compute(work: Work) -> Output:
     """Return one row an embedded sample: the attribute, and by how much its prompt is nearer than the next."""
     images = work.inputs["image_embeddings"]
     text = prompt_vectors({"attribute": work.params["text"]}, work.inputs["text_embeddings"])["attribute"]
-    inferred = infer_attributes(vectors_of(images), text)
+    blocks = vector_blocks(images, np.ones(images.num_rows, dtype=bool))
+    inferred = [infer_attributes(block, text) for block in blocks]
+    attributes = np.concatenate([block.attributes for block in inferred])
     table = pa.table(
         {
             "sample_id": images.column("sample_id"),
-            "attribute": pa.array(inferred.attributes.astype(np.int32)),
-            "margin": pa.array(inferred.margin),
+            "attribute": pa.array(attributes.astype(np.int32)),
+            "margin": pa.array(np.concatenate([block.margin for block in inferred])),
         }
     )
-    return Output(table, {"samples": np.bincount(inferred.attributes, minlength=len(text)).tolist()})
+    return Output(table, {"samples": np.bincount(attributes, minlength=len(text)).tolist()})

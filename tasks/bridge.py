@@ -4,9 +4,9 @@ import importlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +18,14 @@ from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
 from data_catalog.content import ContentDigest
 from data_catalog.errors import DamagedError
-from data_catalog.manifest import Manifest, Parent
+from data_catalog.manifest import Manifest, Parent, StoredFile
 from data_catalog.planner import Decision
 from data_catalog.runs import now
 from data_catalog.store import Store
+from data_catalog.stored_table import StoredTable
 from tasks.drift import drift_between, metric_changes
 from tasks.gpu_slots import gpu_slots
+from tasks.resource_settings import at_least
 from tasks.step import Output, ShardedOutput, Work
 
 Outcome = Literal["computed", "adopted", "reproduced", "drifted"]
@@ -40,7 +42,7 @@ class Bridge:
     run_id: str | None = None
     on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None
     gpu_slots: int = 1
-    _inputs: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _inputs: dict[tuple[str, tuple[StoredFile, ...]], pa.Table | StoredTable] = field(default_factory=dict, repr=False)
 
     def compute(
         self, decision: Decision, parents: Mapping[str, Manifest], fresh: Mapping[str, Manifest] | None = None
@@ -52,47 +54,49 @@ class Bridge:
         """
         assert decision.key is not None
         cell, stored = decision.cell, decision.manifest
-        with self.store.computing(decision.key) as staging:
+        with self.store.computing(decision.key) as staging, ExitStack() as held:
             other = self._sound(cell.step, decision.key)
             if stored is None and other is not None:
                 return Made(other, "adopted")
-            others = {} if stored else self._stale_beside(cell, parents)
-            draft = self._produce(cell, {**parents, **(fresh or {})} if stored else parents, staging, others)
-            if stored is not None and draft.content == stored.content:
-                return Made(stored, "reproduced")
+            beside = [] if stored else list(self._stale_beside(cell, parents, held))
+            places = [_Place(decision.key, cell, staging), *beside]
+            draft, *others = self._produce(places, {**parents, **(fresh or {})} if stored else parents)
             if stored is None:
-                # A manifest that is still there is garbled or has lost its file: it makes room for the new one.
-                self.store.set_aside(cell.step, decision.key)
-            manifest = self._manifest(cell, decision.key, parents, draft, staging)
-            if stored is not None:
-                difference = drift_between(self.store.read(stored), self.store.read(manifest))
-                drift = {"difference": difference, **metric_changes(stored, draft.summary)}
-                return Made(stored, "drifted", manifest, drift)
-            made = Made(self.store.commit(manifest), "computed")
-        for key, output in zip(others, draft.together, strict=True):
-            self._keep_beside(key, others[key], cell, parents, output)
-        return made
+                made = Made(self._commit(places[0], parents, draft), "computed")
+                for place, output in zip(beside, others, strict=True):
+                    summary = {**output.summary, "made_with": cell.name}
+                    self._commit(place, parents, replace(output, summary=summary, cost=_cost(0.0, 0.0)))
+                return made
+            if draft.content == stored.content:
+                return Made(stored, "reproduced")
+            manifest = self._manifest(places[0], parents, draft)
+            difference = drift_between(self.store.read(stored), self.store.read(manifest))
+            drift = {"difference": difference, **metric_changes(stored, draft.summary)}
+            return Made(stored, "drifted", manifest, drift)
 
-    def _stale_beside(self, cell: Cell, parents: Mapping[str, Manifest]) -> dict[str, Cell]:
-        """Return, by key, the cells that the step can make in one go with this one and that are not there yet."""
+    def _stale_beside(self, cell: Cell, parents: Mapping[str, Manifest], held: ExitStack) -> Iterator["_Place"]:
+        """Yield the cells that the step can make in one go with this one, that are not there, and that nobody makes.
+
+        Their locks are `held` meanwhile.
+        """
         closure, contents = self.code.closure(cell.modules), {role: parent.content for role, parent in parents.items()}
-        keys = {other.key(closure, contents): other for other in cell.together}
-        return {key: other for key, other in keys.items() if self._sound(other.step, key) is None}
+        for other in cell.together:
+            key = other.key(closure, contents)
+            if self._sound(other.step, key) is None:
+                with suppress(Timeout):
+                    staging = held.enter_context(self.store.computing(key, wait=0))
+                    if self._sound(other.step, key) is None:  # nobody has been quicker
+                        yield _Place(key, other, staging)
 
-    def _keep_beside(self, key: str, cell: Cell, maker: Cell, parents: Mapping[str, Manifest], output: Output) -> None:
-        """Commit what was made in one go with another cell, unless a process is making it by itself."""
-        with suppress(Timeout), self.store.computing(key, wait=0) as staging:
-            self.store.keep_shard(staging, 0, output.table)
-            content, rows = self._content(staging)
-            self.store.set_aside(cell.step, key)
-            draft = _Draft(content, rows, {**output.summary, "made_with": maker.name}, _cost(0.0, 0.0))
-            self.store.commit(self._manifest(cell, key, parents, draft, staging))
+    def _commit(self, place: "_Place", parents: Mapping[str, Manifest], draft: "_Draft") -> Manifest:
+        # A manifest that is still there is garbled or has lost its file: it makes room for the new one.
+        self.store.set_aside(place.cell.step, place.key)
+        return self.store.commit(self._manifest(place, parents, draft))
 
-    def _manifest(
-        self, cell: Cell, key: str, parents: Mapping[str, Manifest], draft: "_Draft", staging: Path
-    ) -> Manifest:
+    def _manifest(self, place: "_Place", parents: Mapping[str, Manifest], draft: "_Draft") -> Manifest:
+        cell = place.cell
         return Manifest(
-            key=key,
+            key=place.key,
             step=cell.step,
             cell=cell.name,
             address=cell.address,
@@ -102,7 +106,7 @@ class Bridge:
             parents={role: Parent(parent.key, parent.content) for role, parent in parents.items()},
             content=draft.content,
             rows=draft.rows,
-            files=self.store.add_shards(cell.step, staging),
+            files=self.store.add_shards(cell.step, place.staging),
             created=now(),
             run_id=self.run_id,
             summary=draft.summary,
@@ -110,31 +114,38 @@ class Bridge:
             resources=cell.resources,
         )
 
-    def _produce(
-        self, cell: Cell, parents: Mapping[str, Manifest], staging: Path, others: Mapping[str, Cell]
-    ) -> "_Draft":
-        """Have the step make its table, as one shard or many, in the staging folder, and those of other cells."""
-        kept = {number: pq.read_metadata(path).num_rows for number, path in self.store.resumed_shards(staging).items()}
+    def _produce(self, places: Sequence["_Place"], parents: Mapping[str, Manifest]) -> list["_Draft"]:
+        """Have the step of the first cell make the tables of all, as one shard or many, in their staging folders."""
+        cell, *others = (place.cell for place in places)
+        step = importlib.import_module(cell.modules[0])
+        in_parts = getattr(step, "IN_PARTS", ())
         work = Work(
-            inputs={role: self._read(parent) for role, parent in parents.items()},
+            inputs={role: self._read(parent, in_parts=role in in_parts) for role, parent in parents.items()},
             params=cell.params,
             facts=cell.facts,
             resources=cell.resources,
-            kept=kept,
-            together=[other.params for other in others.values()],
+            kept=self._resumed([place.staging for place in places]),
+            together=[other.params for other in others],
             progress=lambda done, total, failed: self.on_progress(cell, done, total, failed),
         )
-        step = importlib.import_module(cell.modules[0])
         with gpu_slots(self.store.home, work.resources.get("device", "cpu"), self.gpu_slots):
             wall, cpu = time.perf_counter(), time.process_time()
             output: Output | ShardedOutput = step.compute(work)
-            shards = output.shards if isinstance(output, ShardedOutput) else iter([(0, output.table)])
-            for number, table in shards:
-                self.store.keep_shard(staging, number, table)
+            for number, *tables in _shards(output):
+                for place, table in zip(places, tables, strict=True):
+                    self.store.keep_shard(place.staging, number, table)
         cost = _cost(time.perf_counter() - wall, time.process_time() - cpu)
-        content, rows = self._content(staging)
-        together = output.together if isinstance(output, Output) else ()
-        return _Draft(content, rows, output.summary, cost, together)
+        summaries = [output.summary, *(_summary(other) for other in output.together)]
+        contents = [self._content(place.staging) for place in places]
+        return [
+            _Draft(content, rows, summary, cost) for (content, rows), summary in zip(contents, summaries, strict=True)
+        ]
+
+    def _resumed(self, folders: Sequence[Path]) -> dict[int, int]:
+        """Return {number: rows} of the shards that interrupted attempts have left in every one of the folders."""
+        first, *others = (self.store.resumed_shards(folder) for folder in folders)
+        common = {number: path for number, path in first.items() if all(number in other for other in others)}
+        return {number: pq.read_metadata(path).num_rows for number, path in common.items()}
 
     def _content(self, staging: Path) -> tuple[str, int]:
         """Return the digest and number of rows of what lies in the staging folder, read batch by batch."""
@@ -154,15 +165,17 @@ class Bridge:
             return None
         return manifest if manifest is not None and self.store.absent_file(manifest) is None else None
 
-    def _read(self, manifest: Manifest) -> pa.Table:
-        content = manifest.content
-        if content in self._inputs:
-            self._inputs[content] = self._inputs.pop(content)
+    def _read(self, manifest: Manifest, *, in_parts: bool) -> "pa.Table | StoredTable":
+        """Return an input: a large one that may be taken in parts as its files, every other as a table in memory."""
+        left_in_files = in_parts and manifest.bytes > _read_whole()
+        wanted = (manifest.content, manifest.files if left_in_files else ())
+        if wanted in self._inputs:
+            self._inputs[wanted] = self._inputs.pop(wanted)
         else:
-            self._inputs[content] = self.store.read(manifest)
+            self._inputs[wanted] = StoredTable(self.store, manifest) if left_in_files else self.store.read(manifest)
             while len(self._inputs) > _KEPT_INPUTS:
                 del self._inputs[next(iter(self._inputs))]
-        return self._inputs[content]
+        return self._inputs[wanted]
 
 
 @dataclass(frozen=True)
@@ -176,6 +189,15 @@ class Made:
 
 
 @dataclass(frozen=True)
+class _Place:
+    """A cell that is being made, and where its shards gather."""
+
+    key: str
+    cell: Cell
+    staging: Path
+
+
+@dataclass(frozen=True)
 class _Draft:
     """What a step has made, before it is committed."""
 
@@ -183,7 +205,21 @@ class _Draft:
     rows: int
     summary: Mapping[str, Any]
     cost: Mapping[str, Any]
-    together: Sequence[Output] = ()
+
+
+def _shards(output: Output | ShardedOutput) -> Iterator[tuple[int, *tuple[pa.Table, ...]]]:
+    if isinstance(output, ShardedOutput):
+        return output.shards
+    return iter([(0, output.table, *(other.table for other in output.together))])
+
+
+def _summary(other: Output | Mapping[str, Any]) -> Mapping[str, Any]:
+    return other.summary if isinstance(other, Output) else other
+
+
+def _read_whole() -> int:
+    """Return the bytes up to which an input is read whole, although the step could take it in parts."""
+    return at_least(0, "DAT_INPUT_MEMORY", 1024) * 2**20
 
 
 def _cost(seconds: float, cpu_seconds: float) -> dict[str, float]:

@@ -1,17 +1,16 @@
 """A method beside a baseline on the same test samples: how much better it is, and how sure that is."""
 
-import numpy as np
 import pyarrow as pa
 
 from dat_lib.bootstrap import paired_bootstrap
-from tasks.columns import integers, texts
+from tasks.columns import integers
 from tasks.step import Output, Work
 
 
 def compute(work: Work) -> Output:
     """Return one row a figure (worst group, average, gap): the method minus the baseline, in points."""
     params, ours, theirs = work.params, work.inputs["predictions"], work.inputs["baseline"]
-    if not np.array_equal(texts(ours, "sample_id"), texts(theirs, "sample_id")):
+    if not ours.column("sample_id").equals(theirs.column("sample_id")):
         raise ValueError("the method and the baseline were not tested on the same samples")
     found = paired_bootstrap(
         integers(ours, "prediction"),

@@ -9,9 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dat_lib.arrays import FloatArray, IdArray, IntArray
-from tasks.columns import integers, texts, vectors_of
+from tasks.blocks import vectors_where
+from tasks.columns import integers, texts
 from tasks.embedded import embedded_samples
 from tasks.prompt_vectors import prompt_vectors
+from tasks.splits import of_split
 from tasks.step import Output, Work
 
 
@@ -30,14 +32,14 @@ class SplitSamples:
 def samples_of(work: Work, split: str) -> SplitSamples:
     """Return the samples of a split; `ValueError` when it has none."""
     samples, _ = embedded_samples(work)
-    chosen = texts(samples, "split") == split
+    chosen = of_split(samples, split)
     if not chosen.any():
         raise ValueError(f"the split {split} has no samples")
     part = samples.filter(pa.array(chosen))
     files = part.column("file").to_pylist() if "file" in part.column_names else [None] * part.num_rows
     return SplitSamples(
         texts(part, "sample_id"),
-        vectors_of(work.inputs["image_embeddings"])[chosen],
+        vectors_where(work.inputs["image_embeddings"], chosen),
         integers(part, "label"),
         integers(part, "attribute"),
         files,

@@ -1,11 +1,11 @@
-"""The samples that have an embedding, and their vectors."""
+"""The samples that have an embedding."""
 
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tasks.columns import texts
 from tasks.step import Work
 
 
@@ -14,12 +14,13 @@ def embedded_samples(work: Work) -> tuple[pa.Table, dict[str, Any]]:
 
     Embeddings may lack the few images that were unreadable and tolerated.
     """
-    samples = work.inputs["samples"]
-    embedded = np.isin(texts(samples, "sample_id"), texts(work.inputs["image_embeddings"], "sample_id"))
-    kept = samples.filter(pa.array(embedded))
-    if not kept.column("sample_id").equals(work.inputs["image_embeddings"].column("sample_id")):
+    samples, ids = work.inputs["samples"], work.inputs["image_embeddings"].column("sample_id")
+    if samples.column("sample_id").equals(ids):
+        return samples, {}
+    embedded = pc.is_in(samples.column("sample_id"), value_set=ids.combine_chunks())
+    kept = samples.filter(embedded)
+    if not kept.column("sample_id").equals(ids):
         raise ValueError("the image embeddings are not those of the dataset's samples")
-    if embedded.all():
-        return kept, {}
-    splits, counts = np.unique(texts(samples, "split")[~embedded], return_counts=True)
-    return kept, {"samples_without_embedding": dict(zip(splits.tolist(), counts.tolist(), strict=True))}
+    splits = samples.filter(pc.invert(embedded)).column("split").to_numpy()
+    names, counts = np.unique(splits.astype(np.str_), return_counts=True)
+    return kept, {"samples_without_embedding": dict(zip(names.tolist(), counts.tolist(), strict=True))}

@@ -15,6 +15,7 @@ from dat_lib.extraction import SHARD_ROWS, Shard, extract, shard_numbers
 from tasks.columns import vector_column
 from tasks.devices import chosen_devices
 from tasks.loading import open_dataset
+from tasks.resource_settings import at_least
 from tasks.step import ShardedOutput, Work
 from tasks.weights import check_facts, open_backbone
 
@@ -60,8 +61,8 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         backbones,
         skip=work.kept,
         shard_rows=SHARD_ROWS,
-        batch_size=int(os.environ.get("DAT_BATCH_SIZE", "64")),
-        workers=int(os.environ.get("DAT_WORKERS", str(min(4, os.cpu_count() or 1)))),
+        batch_size=at_least(1, "DAT_BATCH_SIZE", 64),
+        workers=at_least(0, "DAT_WORKERS", min(4, os.cpu_count() or 1)),
         progress=progress,
     ):
         unreadable += shard.unreadable

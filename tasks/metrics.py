@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from dat_lib.bootstrap import bootstrap_metrics
 from dat_lib.metrics import GroupAccuracy, group_metrics
-from tasks.columns import integers, texts
+from tasks.columns import integers
+from tasks.splits import of_split
 from tasks.step import Output, Work
 
 _SCHEMA = pa.schema(
@@ -61,7 +62,7 @@ def compute(work: Work) -> Output:
 def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:
     """Return the group sizes of the training split, None when there is no such split."""
     samples, params = work.inputs["samples"], work.params
-    train = texts(samples, "split") == "train"
+    train = of_split(samples, "train")
     if not train.any():
         return None
     counts = np.zeros((len(params["classes"]), len(params["attributes"])), dtype=np.int64)

@@ -1,10 +1,16 @@
 """References: the samples of the pool that may stand for each group, best first."""
 
+import pyarrow as pa
+
 from dat_lib.references import select_references
-from tasks.columns import integers, texts, vectors_of
+from tasks.blocks import vectors_where
+from tasks.columns import integers, texts
 from tasks.embedded import embedded_samples
 from tasks.reference_table import reference_table
+from tasks.splits import of_split
 from tasks.step import Output, Work
+
+IN_PARTS = ("image_embeddings",)
 
 
 def compute(work: Work) -> Output:
@@ -14,12 +20,12 @@ def compute(work: Work) -> Output:
     """
     params = work.params
     samples, _ = embedded_samples(work)
-    pool = texts(samples, "split") == params["pool_split"]
+    pool = of_split(samples, params["pool_split"])
     if not pool.any():
         raise ValueError(f"references are images of the split {params['pool_split']}, which has none")
     attributes = integers(work.inputs.get("attributes", samples), "attribute")
     references = select_references(
-        vectors_of(work.inputs["image_embeddings"])[pool],
+        vectors_where(work.inputs["image_embeddings"], pool),
         integers(samples, "label")[pool],
         attributes[pool],
         n=params["n"],
@@ -29,6 +35,6 @@ def compute(work: Work) -> Output:
         shortage="use",
         sampling=params["sampling"],
         seed=params.get("seed", 0),
-        sample_ids=texts(samples, "sample_id")[pool],
+        sample_ids=texts(samples.filter(pa.array(pool)), "sample_id"),
     )
     return Output(reference_table(references), {"groups": len(references.groups)})

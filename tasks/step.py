@@ -11,6 +11,9 @@ import pyarrow as pa
 class Work:
     """Inputs by role, and the parameters, facts and resources of the cell.
 
+    A large input of a role that the step's module lists as `IN_PARTS` is left in its files: of a table it has
+    `num_rows`, `schema`, `column` and `to_batches`, which read what is asked for.
+
     `kept` are the shards that an interrupted attempt has left, {number: rows}; a step that makes shards leaves them
     out. `together` are the parameters of other cells that are asked for and differ in these alone, where the step can
     make several of them in one go. `progress` is called with what is done, what there is to do, and what has failed
@@ -37,10 +40,12 @@ class Output:
 
 @dataclass(frozen=True)
 class ShardedOutput:
-    """A table that comes in numbered shards, each kept as soon as it is there.
+    """A table that comes in numbered shards, each kept as soon as it is there, beside those of each of `together`.
 
-    `summary` may be filled in while the shards are made: it is read after the last one.
+    Summaries may be filled in while the shards are made: they are read after the last one.
     """
 
-    shards: Iterator[tuple[int, pa.Table]]
+    shards: Iterator[tuple[int, *tuple[pa.Table, ...]]]
     summary: Mapping[str, Any] = field(default_factory=dict)
+    together: Sequence[Mapping[str, Any]] = ()
+    """The summaries of the others."""

@@ -66,6 +66,11 @@ class Needs:
     """Which split the pool is: the one the dataset takes references from, or the training split, always."""
     densities: DensityNeeds | None = None
     """Densities in references of the pool. With them the method need not be given the pool itself."""
+    one_by_one: bool = False
+    """Whether the answer for an image hangs on no other query: then very many of them are handed over in blocks.
+
+    Of no use with a pool, for what a method makes of it would be made for each block.
+    """
 
     def __post_init__(self) -> None:
         if (self.pool_labels or self.pool_attributes) and not self.pool:
@@ -196,6 +201,10 @@ class Prediction:
     """[N, K], larger is likelier, where the method has them."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What must be shown wherever the number is, as plain JSON values: dropped groups, chosen settings."""
+    averaged: tuple[str, ...] = ()
+    """Notes that are means over the queries. With those of other blocks they are averaged."""
+    added: tuple[str, ...] = ()
+    """Notes that are counts of queries, or lists of counts. With those of other blocks they are added up."""
 
 
 @runtime_checkable

@@ -12,6 +12,8 @@ from dat_lib.methods.contract import DensityNeeds, Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
 from dat_lib.translation import Score, Terms, similarities, sweep, translate
 
+_AVERAGED = ("negative_similarity_share",)
+
 
 @dataclass(frozen=True)
 class Dat:
@@ -72,6 +74,7 @@ class Dat:
                 corruption=self.corruption,
                 groups=self.groups,
             ),
+            one_by_one=True,
         )
 
     def predict(self, problem: Problem) -> Prediction:
@@ -93,7 +96,7 @@ class Dat:
             temperature=temperature,
         )
         if np.isfinite(scores).all():
-            return Prediction(scores.argmax(axis=1), scores, notes)
+            return Prediction(scores.argmax(axis=1), scores, notes, averaged=_AVERAGED)
         labels = sweep(
             similarity,
             [log_density],
@@ -103,7 +106,7 @@ class Dat:
             epsilon=self.epsilon,
             temperature=temperature,
         )[0, 0, 0]
-        return Prediction(labels, None, notes)
+        return Prediction(labels, None, notes, averaged=_AVERAGED)
 
 
 @dataclass(frozen=True)

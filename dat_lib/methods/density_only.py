@@ -43,6 +43,7 @@ class DensityOnly:
             densities=DensityNeeds(
                 n=self.n, k=self.k, density=self.density, lid=self.lid, metric=self.metric, shortage=self.shortage
             ),
+            one_by_one=True,
         )
 
     def predict(self, problem: Problem) -> Prediction:

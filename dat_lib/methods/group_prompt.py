@@ -21,7 +21,7 @@ class GroupPrompt:
 
     name: ClassVar[str] = "group_prompt"
     title: ClassVar[str] = "Group Prompt"
-    needs: ClassVar[Needs] = Needs(text=("group",))
+    needs: ClassVar[Needs] = Needs(text=("group",), one_by_one=True)
 
     roboshot_bug: bool = False
 

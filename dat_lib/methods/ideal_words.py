@@ -23,7 +23,7 @@ class IdealWords:
 
     name: ClassVar[str] = "ideal_words"
     title: ClassVar[str] = "Ideal words"
-    needs: ClassVar[Needs] = Needs(text=("group",))
+    needs: ClassVar[Needs] = Needs(text=("group",), one_by_one=True)
 
     normalise_before: bool = True
     vector: Literal["sum", "word"] = "sum"

@@ -23,7 +23,7 @@ class OrthProj:
 
     name: ClassVar[str] = "orth_proj"
     title: ClassVar[str] = "Orth-Proj"
-    needs: ClassVar[Needs] = Needs(text=("class", "spurious"))
+    needs: ClassVar[Needs] = Needs(text=("class", "spurious"), one_by_one=True)
 
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the nearest projected class prompt."""
@@ -52,7 +52,8 @@ class OrthCali:
     @property
     def needs(self) -> Needs:
         """Class and spurious prompts; candidate prompts [K, C] as well unless the strength is 0."""
-        return Needs(text=("class", "spurious", "candidate") if self.strength else ("class", "spurious"))
+        candidates = ("candidate",) if self.strength else ()
+        return Needs(text=("class", "spurious", *candidates), one_by_one=True)
 
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the nearest calibrated class prompt."""

@@ -39,7 +39,7 @@ class PerceptionClip:
     def needs(self) -> Needs:
         """Prompts of each class in each context [K, C]; those of the contexts alone [C] where they are used."""
         alone = ("context",) if self.infer == "attribute" else ()
-        return Needs(text=("class_context", *alone))
+        return Needs(text=("class_context", *alone), one_by_one=True)
 
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the posterior, with the context summed out in log-space."""
@@ -63,7 +63,7 @@ class PerceptionClip:
         scores = _log_sum_exp(log_class + log_context[:, None], axis=2)
         counts = np.bincount(log_context.argmax(axis=1), minlength=class_context.shape[1])
         notes = {"likeliest_context_counts": counts.tolist(), "logit_scale": float(problem.logit_scale)}
-        return Prediction(scores.argmax(axis=1), scores, notes)
+        return Prediction(scores.argmax(axis=1), scores, notes, added=("likeliest_context_counts",))
 
 
 def _logits(queries: FloatArray, text: FloatArray, logit_scale: float) -> FloatArray:

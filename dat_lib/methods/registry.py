@@ -21,7 +21,7 @@ from dat_lib.methods.settings import coerced, did_you_mean, setting_types
 
 GROUP = "dat_bench.methods"
 PACKAGE = "dat_lib.methods"
-MACHINERY = frozenset({"contract", "pool_densities", "pool_references", "registry", "settings", "subspace"})
+MACHINERY = frozenset({"blocks", "contract", "pool_densities", "pool_references", "registry", "settings", "subspace"})
 
 
 def method_names() -> list[str]:

@@ -38,7 +38,7 @@ class RoboShot:
     def needs(self) -> Needs:
         """Class prompts and the insight pairs, [P, 2] texts of each role that the variant uses."""
         pairs = ("reject", "accept") if self.variant == "both" else (self.variant,)
-        return Needs(text=("class", *pairs))
+        return Needs(text=("class", *pairs), one_by_one=True)
 
     def predict(self, problem: Problem) -> Prediction:
         """Classify the changed image embeddings by the nearest class prompt."""

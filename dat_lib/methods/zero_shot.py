@@ -18,7 +18,7 @@ class ZeroShot:
 
     name: ClassVar[str] = "zero_shot"
     title: ClassVar[str] = "ZS"
-    needs: ClassVar[Needs] = Needs(text=("class",))
+    needs: ClassVar[Needs] = Needs(text=("class",), one_by_one=True)
 
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the nearest class prompt."""

@@ -64,10 +64,12 @@ def main() -> None:
     memory = IMAGES * DIM * 4
     print(f"\nstorage: {_told(sum(u.total for u in units if u.kind == 'B'), 'B')}, nearly all of it embeddings")
     print(
-        f"what breaks first: a step reads its inputs whole; the embeddings of one backbone are {_told(memory, 'B')}, "
-        f"so predictions, which hold them twice, outgrow memory here at {_told_count(_memory() / (DIM * 8))} images\n"
-        "  mend: let scoring and densities stream shards, as DAT's own predict can (memory flat, see streaming), and "
-        "write their tables in shards too"
+        f"what breaks first: to choose references, the training images of one backbone are read whole, up to "
+        f"{_told(memory, 'B')}, and copied a group at a time: they outgrow memory here at "
+        f"{_told_count(_memory() / (DIM * 8))} images. So do TIE, centring and whitening, which look at them too; "
+        "scoring by DAT goes block by block (memory flat, see streaming)\n"
+        "  mend: sum up what they take from the training images block by block, and herd among some thousands of "
+        "candidates a group, drawn by the seed"
     )
     print(
         f"what breaks next: a manifest lists its shards: {IMAGES // SHARD_ROWS:,} of them, "

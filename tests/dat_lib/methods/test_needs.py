@@ -20,25 +20,25 @@ VARIANTS = [
 ]
 CASES = [*((name, {}) for name in method_names()), *VARIANTS]
 DECLARED = {
-    "zero_shot": Needs(("class",)),
-    "group_prompt": Needs(("group",)),
-    "ideal_words": Needs(("group",)),
-    "orth_cali": Needs(("class", "spurious", "candidate")),
-    "orth_proj": Needs(("class", "spurious")),
-    "perception_clip": Needs(("class_context",)),
-    "roboshot": Needs(("class", "reject", "accept")),
+    "zero_shot": Needs(("class",), one_by_one=True),
+    "group_prompt": Needs(("group",), one_by_one=True),
+    "ideal_words": Needs(("group",), one_by_one=True),
+    "orth_cali": Needs(("class", "spurious", "candidate"), one_by_one=True),
+    "orth_proj": Needs(("class", "spurious"), one_by_one=True),
+    "perception_clip": Needs(("class_context",), one_by_one=True),
+    "roboshot": Needs(("class", "reject", "accept"), one_by_one=True),
     "tie": Needs(("class", "attribute"), test_attributes=True, pool=True, pool_attributes=True, pool_split="train"),
     "tie_star": Needs(("class", "attribute"), pool=True, pool_split="train"),
     "zero_shot_centred": Needs(("class",), pool=True, pool_split="train"),
     "group_prompt_centred": Needs(("group",), pool=True, pool_split="train"),
     "zero_shot_whitened": Needs(("class",), pool=True, pool_split="train"),
     "group_prompt_whitened": Needs(("group",), pool=True, pool_split="train"),
-    "dat": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10)),
-    "dat_star": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10, groups="inferred")),
+    "dat": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10), one_by_one=True),
+    "dat_star": Needs(("class", "group"), densities=DensityNeeds(n=56, k=10, groups="inferred"), one_by_one=True),
     "dat_auto": Needs(("class", "group"), pool=True, pool_labels=True, pool_attributes=True),
     "nearest_class_mean": Needs((), pool=True, pool_labels=True, pool_attributes=True),
     "knn_vote": Needs((), pool=True, pool_labels=True, pool_attributes=True),
-    "density_only": Needs((), densities=DensityNeeds(n=56, k=10)),
+    "density_only": Needs((), densities=DensityNeeds(n=56, k=10), one_by_one=True),
 }
 
 

@@ -1,0 +1,133 @@
+"""Inputs larger than the memory: taken in parts they give the same contents, and an interruption costs one part."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dat_lib.group_density import ReferenceDensity
+from data_catalog.home import Home
+from data_catalog.reader import query
+from data_catalog.store import Store
+from tasks import blocks, bridge
+from tasks.experiments import Experiment
+from tests.tasks.density_world import WORLD, computed, experiment, run, stored
+
+PLAIN = ("zero_shot", "group_prompt", "perception_clip", "tie")
+OF_REFERENCES = ("dat", "dat_star", "density_only")
+ALL = [
+    *(Experiment("small", "simclip", name, {}, 0) for name in PLAIN),
+    *(experiment(name, k=k) for name in OF_REFERENCES for k in (2, 4)),
+]
+BLOCK = 16
+BLOCKS = -(-WORLD["test"] // BLOCK)
+
+
+def contents(home: Home) -> dict[str, str]:
+    """What each cell stands for."""
+    return dict(query(home, "SELECT cell, content FROM artifacts WHERE current").rows)
+
+
+def files_of(home: Home, step: str) -> list[int]:
+    """How many files the artifacts of a step have."""
+    return [len(manifest.files) for manifest in Store(home).manifests(step)]
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Home:
+    """A home in which inputs were read whole."""
+    home = Home(tmp_path / "whole")
+    run(home, ALL)
+    return home
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have every input that a step can take in parts given so; the steps whose tables were."""
+    given: list[str] = []
+    made = bridge.StoredTable
+
+    def noted(store, manifest):
+        given.append(manifest.step)
+        return made(store, manifest)
+
+    monkeypatch.setattr(bridge, "StoredTable", noted)
+    monkeypatch.setenv("DAT_INPUT_MEMORY", "0")
+    return given
+
+
+def test_an_input_that_is_taken_in_parts_gives_the_same_contents(home: Home, whole: Home, in_parts) -> None:
+    run(home, ALL)
+    assert contents(home) == contents(whole)
+    assert set(in_parts) == {"image_embeddings", "densities"}
+
+
+def test_blocks_give_the_same_predictions_notes_and_densities(
+    home: Home, whole: Home, in_parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", BLOCK)
+    run(home, ALL)
+    for one in ALL:
+        (labels, margins, notes), expected = stored(home, one), stored(whole, one)
+        np.testing.assert_array_equal(labels, expected[0])
+        np.testing.assert_allclose(margins, expected[1], rtol=1e-5)
+        assert notes == pytest.approx(expected[2])
+    assert files_of(whole, "densities") == [1] * len(files_of(home, "densities"))
+    assert set(files_of(home, "densities")) == {BLOCKS}
+    step = "densities"
+    assert {c: k for c, k in contents(home).items() if c.startswith(step)} == {
+        c: k for c, k in contents(whole).items() if c.startswith(step)
+    }
+    assert query(home, "SELECT count(*) FROM predictions").rows == [(len(ALL) * WORLD["test"],)]
+
+
+def test_an_interruption_costs_one_block_of_each_neighbourhood(
+    home: Home, whole: Home, in_parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", BLOCK)
+    measured: list[int] = []
+    log_density = ReferenceDensity.log_density
+
+    def interrupted(self, queries, ids):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return counted(self, queries, ids)
+
+    def counted(self, queries, ids):
+        measured.append(len(queries))
+        return log_density(self, queries, ids)
+
+    wanted = [experiment(k=k) for k in (2, 4)]
+    monkeypatch.setattr(ReferenceDensity, "log_density", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(home, wanted)
+    assert files_of(home, "densities") == [], "nothing half-made may be visible"
+    del measured[:]
+    monkeypatch.setattr(ReferenceDensity, "log_density", counted)
+    result = run(home, wanted)
+    assert len(measured) == BLOCKS - 2
+    assert computed(home, result.run_id)["densities"] == 1
+    expected = contents(whole)
+    assert {cell: expected[cell] for cell in contents(home) if cell.startswith("densities")} == {
+        cell: content for cell, content in contents(home).items() if cell.startswith("densities")
+    }
+
+
+@pytest.mark.parametrize("step", ["image_embeddings", "densities"])
+def test_a_damaged_part_is_healed_when_it_is_met(home: Home, whole: Home, in_parts, step: str) -> None:
+    run(home, ALL[:-6])
+    run(home, [experiment("dat", k=2)])
+    (manifest,) = Store(home).manifests(step)
+    path = home.root / manifest.files[0].path
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    run(home, ALL)
+    assert contents(home) == contents(whole)
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1.5"])
+def test_a_limit_that_is_no_number_is_an_error_that_names_it(home: Home, monkeypatch, text: str) -> None:
+    monkeypatch.setenv("DAT_INPUT_MEMORY", text)
+    with pytest.raises(AssertionError, match="DAT_INPUT_MEMORY must be a whole number of at least 0"):
+        run(home, ALL[:1])
