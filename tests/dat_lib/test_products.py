@@ -4,13 +4,6 @@ import torch
 from dat_lib.products import COLUMNS, multiply, round_up
 
 
-@pytest.fixture
-def torch_threads():
-    usual = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(usual)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("dim", [3, 65, 257, 513, 769, 1025])
 @pytest.mark.parametrize("rows", [1, 17, 224])

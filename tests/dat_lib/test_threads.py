@@ -8,13 +8,6 @@ from dat_lib.density import GroupDensity
 from dat_lib.threads import in_threads
 
 
-@pytest.fixture
-def torch_threads():
-    usual = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(usual)
-
-
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_every_item_is_done_once(threads):
     done, lock = [], threading.Lock()

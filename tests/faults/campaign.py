@@ -88,6 +88,7 @@ def attempt(world: World, name: str, seed: int) -> Trial:
     world = demo_of(world) if name in OF_DEMO else world
     world.prepare()
     chance, deed, started = Random(f"{name} {seed}"), Deed(), time.perf_counter()
+    world.input_memory = chance.choice((0, 1024))
     home = world.fresh_home(name)
     try:
         with FAULTS[name](world, chance, home, deed):

@@ -128,6 +128,8 @@ class World:
     """How many runs are a long row of them."""
     seconds: float = 0.0
     """How long an undisturbed run takes here; known when the world is prepared."""
+    input_memory: int = 1024
+    """`DAT_INPUT_MEMORY` of the commands: with 0, steps take their inputs in parts."""
     pause: float = 0.2
     """Seconds between a reader's questions."""
     questions: int = 0
@@ -196,7 +198,9 @@ class World:
         output = Path(tempfile.mkdtemp(prefix="output-", dir=self.folder))
         for name in ("out", "err"):
             (output / name).touch()
-        process = warm_processes().Process(target=_command, args=(home, words, first, output), daemon=True)
+        process = warm_processes().Process(
+            target=_command, args=(home, words, first, output, self.input_memory), daemon=True
+        )
         process.start()
         started = Started(process, output)
         self._running.append(started)
@@ -236,12 +240,13 @@ class World:
             raise RuntimeError(f"an undisturbed run failed: {complaints[0]}")
 
 
-def _command(home: Home, words: tuple[str, ...], first: Callable[[], object], output: Path) -> None:
+def _command(home: Home, words: tuple[str, ...], first: Callable[[], object], output: Path, input_memory: int) -> None:
     """Be the `dat` command: what a process does that was forked for it."""
     for name, number in (("out", 1), ("err", 2)):
         descriptor = os.open(output / name, os.O_WRONLY | os.O_APPEND)
         os.dup2(descriptor, number)
     take_part(home, words)
+    os.environ["DAT_INPUT_MEMORY"] = str(input_memory)
     from flows.cli import main
 
     first()
