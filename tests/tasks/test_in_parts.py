@@ -1,7 +1,5 @@
 """Inputs larger than the memory: taken in parts they give the same contents, and an interruption costs one part."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from dat_lib.group_density import ReferenceDensity
 from data_catalog.home import Home
 from data_catalog.reader import query
 from data_catalog.store import Store
+from data_catalog.stored_table import StoredTable
 from tasks import blocks, bridge
 from tasks.experiments import Experiment
 from tests.tasks.density_world import WORLD, computed, experiment, run, stored
@@ -33,33 +32,33 @@ def files_of(home: Home, step: str) -> list[int]:
     return [len(manifest.files) for manifest in Store(home).manifests(step)]
 
 
-@pytest.fixture
-def whole(tmp_path: Path) -> Home:
-    """A home in which inputs were read whole."""
-    home = Home(tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home in which inputs were read whole; not to be changed."""
+    home = Home(tmp_path_factory.mktemp("whole") / "home")
     run(home, ALL)
     return home
 
 
 @pytest.fixture
-def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Have every input that a step can take in parts given so; the steps whose tables were."""
-    given: list[str] = []
-    made = bridge.StoredTable
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """Have every input that a step can take in parts given so; (step, column) of what was read whole of them."""
+    read: set[tuple[str, str]] = set()
 
-    def noted(store, manifest):
-        given.append(manifest.step)
-        return made(store, manifest)
+    class Noted(StoredTable):
+        def column(self, name):
+            read.add((self._manifest.step, name))
+            return super().column(name)
 
-    monkeypatch.setattr(bridge, "StoredTable", noted)
+    monkeypatch.setattr(bridge, "StoredTable", Noted)
     monkeypatch.setenv("DAT_INPUT_MEMORY", "0")
-    return given
+    return read
 
 
 def test_an_input_that_is_taken_in_parts_gives_the_same_contents(home: Home, whole: Home, in_parts) -> None:
     run(home, ALL)
     assert contents(home) == contents(whole)
-    assert set(in_parts) == {"image_embeddings", "densities"}
+    assert in_parts == {(step, "sample_id") for step in ("image_embeddings", "densities")}, "vectors come in blocks"
 
 
 def test_blocks_give_the_same_predictions_notes_and_densities(
