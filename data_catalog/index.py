@@ -69,6 +69,7 @@ def _draft(home: Home) -> Iterator[Path]:
 def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: bool) -> None:
     """Fill an empty database with tables and views, starting from the index file where that can be trusted."""
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # where Python is interactive, it would stand in our output
     if not (reuse and _copied_from_file(connection, home)):
         connection.execute(f"DROP SCHEMA IF EXISTS store CASCADE; {_tables()}")
     connection.execute("BEGIN")
