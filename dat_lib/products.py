@@ -28,6 +28,7 @@ def multiply(left: torch.Tensor, right: torch.Tensor, out: torch.Tensor, columns
     """
     import torch
 
+    assert len(right) % columns == 0
     for factor in (left, right):
         assert factor.is_contiguous()
         assert factor.data_ptr() % _ALIGNED == 0
@@ -38,6 +39,6 @@ def multiply(left: torch.Tensor, right: torch.Tensor, out: torch.Tensor, columns
     return out
 
 
-def round_up(count: int, multiple: int = COLUMNS) -> int:
-    """The smallest multiple that is not less than `count`."""
-    return -(-count // multiple) * multiple
+def round_up(count: int) -> int:
+    """The smallest multiple of `COLUMNS` that is not less than `count`."""
+    return -(-count // COLUMNS) * COLUMNS

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dat_lib import neighbours
+from dat_lib import distances, neighbours
 from dat_lib.density import GroupDensity, dao, knn_distance, slof
 from tests.dat_lib import literal
 
@@ -206,6 +206,14 @@ def test_large_reference_sets_need_no_network():
         slof(queries[:2], references, 40, working_memory=1),
         [literal.slof(query, references, 40) for query in queries[:2]],
     )
+
+
+@pytest.mark.parametrize("pairs", [1, 100_000])
+def test_large_reference_sets_are_measured_a_few_rows_at_a_time(pairs, monkeypatch):
+    references, queries = cloud(0, 700, 3), cloud(1, 2, 3)
+    monkeypatch.setattr(distances, "LARGEST_TABLE", pairs)
+    expected = [literal.slof(query, references, 40) for query in queries]
+    np.testing.assert_allclose(slof(queries, references, 40), expected)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e25])
