@@ -16,7 +16,12 @@ stored and however much memory there is, so that numbers do not either."""
 
 
 def vector_blocks(table: pa.Table, chosen: BoolArray, name: str = "embedding", rows: int = 0) -> Iterator[Vectors]:
-    """Yield the vectors [B, d] of the chosen rows, in order: B is `rows` (0: `BLOCK_ROWS`), but less in the last."""
+    """Yield the vectors [B, d] of the chosen rows, in order: B is `rows` (0: `BLOCK_ROWS`), but less in the last.
+
+    `ValueError` when the table has another number of rows than `chosen`: none may be lost at its end.
+    """
+    if table.num_rows != len(chosen):
+        raise ValueError(f"the table has {table.num_rows} rows where there should be {len(chosen)}")
     at_most, left, start, filled = rows or BLOCK_ROWS, int(chosen.sum()), 0, 0
     block: Vectors | None = None
     for batch in table.to_batches(max_chunksize=BLOCK_ROWS):

@@ -41,6 +41,13 @@ def test_blocks_have_one_size_and_hold_the_chosen_rows_in_order(rows, cuts, at_m
     np.testing.assert_array_equal(np.concatenate([*found, np.empty((0, 3), np.float32)]), vectors[chosen])
 
 
+@pytest.mark.parametrize("rows", [3, 5])
+def test_a_table_of_another_length_is_refused(rows) -> None:
+    table = table_of(np.ones((4, 2), np.float32), [])
+    with pytest.raises(ValueError, match=f"the table has 4 rows where there should be {rows}"):
+        list(vector_blocks(table, np.ones(rows, dtype=bool)))
+
+
 @pytest.fixture
 def keep(home: Home) -> Keep:
     """Put tables into a store, one a shard, and leave them there."""
@@ -80,7 +87,7 @@ def test_a_table_in_files_gives_the_same_columns_and_blocks(keep: Keep, monkeypa
         assert vectors_at(one, rows[:0]).shape == (0, 4)
 
 
-def test_blocks_can_be_written_to(keep: Keep) -> None:
+def test_blocks_can_be_written_to() -> None:
     """Torch minds memory that cannot."""
     vectors = np.ones((4, 2), np.float32)
     assert next(vector_blocks(table_of(vectors, []), np.ones(4, dtype=bool))).flags.writeable
