@@ -179,7 +179,7 @@ class GroupDensity:
             output[tuple(where)] = found.to(output)
 
         if len(queries):
-            self._neighbours.visit(queries, self.ks, take, correct, same)
+            self._neighbours.visit(queries, self.ks, take, correct, weights=self._factor.weights, same=same)
         return np.moveaxis(result, 1, 2)
 
     def _outlier_factor(self) -> OutlierFactor:
@@ -190,7 +190,7 @@ class GroupDensity:
         groups = list(torch.split(self._neighbours.vectors, self._neighbours.sizes))
         found = list(groups)
 
-        def work(mine: range) -> None:
+        def work(mine: Iterable[int]) -> None:
             for group in mine:
                 found[group] = nearest_others(groups[group], max(self.ks), metric=self.metric)
 

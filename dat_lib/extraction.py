@@ -178,7 +178,7 @@ class _Stream:
         pieces = images.chunk(shares)
         vectors: list[FloatArray] = [np.empty(0, np.float32)] * len(pieces)
 
-        def work(numbers: range) -> None:
+        def work(numbers: Iterable[int]) -> None:
             for number in numbers:
                 vectors[number] = self.backbone.encode_images(pieces[number]).float().cpu().numpy()
 

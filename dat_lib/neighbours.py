@@ -8,15 +8,16 @@ from differences in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
+from dat_lib.compiled_selection import CompiledSelection, can_compile
 from dat_lib.distances import Metric
 from dat_lib.products import COLUMNS, multiply, round_up
-from dat_lib.selection import LARGEST_NETWORK
+from dat_lib.selection import LARGEST_NETWORK, RowSelection, Selection
 from dat_lib.threads import in_threads
 from dat_lib.tiles import Pairs, Tile
 
@@ -28,6 +29,8 @@ TILE_PAIRS = 32_768
 TILE_GROUPS = 128
 WIDE = 64
 """From this dimension on float32 vectors are multiplied in float32; below, float64 costs next to nothing."""
+WORTH_COMPILING = 2**19
+"""Pairs of query and group that take about as long to select from as compiling the selection does."""
 ROWS_AT_ONCE = 1024
 """Vectors widened to float64 at once."""
 
@@ -44,8 +47,8 @@ class GroupNeighbours:
     device
         A torch device, for example "cpu" or "cuda".
     working_memory
-        MiB of temporary arrays, beside the references and the result; at least what 240 queries and the
-        groups of a tile need in each thread.
+        MiB of temporary arrays, beside the references and the result; at least what `COLUMNS` queries and
+        the groups of a tile need in each thread.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class GroupNeighbours:
             slice(int(part[0]), int(part[-1]) + 1)
             for part in np.array_split(np.arange(len(groups)), math.ceil(len(groups) / TILE_GROUPS))
         ]
+        self._pairs_seen = 0
         self._tables = [self.vectors] * len(self._chunks)
         in_threads(self._lay_out, range(len(self._chunks)))
 
@@ -88,11 +92,15 @@ class GroupNeighbours:
         ks: Sequence[int],
         take: Callable[[Tile], None],
         correct: Callable[[Pairs], None],
+        *,
+        weights: torch.Tensor | None = None,
         same: tuple[IntArray, IntArray] | None = None,
     ) -> None:
         """Find the k < n_g nearest references of queries [N, d] in every group, tile by tile, in several threads.
 
-        Each tile is handed to `take`, then pairs of it that had to be measured anew to `correct`. `same` lists
+        Each tile is handed to `take`, then pairs of it that had to be measured anew to `correct`.
+
+        `weights` [G, len(ks), n] are numbers of the references, for each k, of which a tile has the sums. `same` lists
         pairs (query row, reference row) that are one sample: that reference is no neighbour of the query.
         """
         import torch
@@ -100,28 +108,35 @@ class GroupNeighbours:
         workers = torch.get_num_threads() if self.vectors.device.type == "cpu" else 1
         widest = max(chunk.stop - chunk.start for chunk in self._chunks)
         width = self._width(widest, len(ks), math.ceil(len(queries) / workers), workers)
-        starts = range(0, len(queries), width)
+        blocks = [slice(start, min(start + width, len(queries))) for start in range(0, len(queries), width)]
+        if weights is not None:
+            weights = weights.to(self._dtype)
+        selection = self._selection(ks, len(queries), weighted=weights is not None)
 
-        def work(mine: range) -> None:
+        def work(tiles: Iterable[int]) -> None:
+            select = selection()
             products = self._tables[0].new_empty(max(map(len, self._tables)) * width)
-            scratch = self._tables[0].new_empty((self._largest + 1) * widest * width)
-            for start in mine:
-                block = slice(start, min(start + width, len(queries)))
-                given = torch.from_numpy(np.ascontiguousarray(queries[block])).to(self.vectors.device)
-                extended, squares = self._extend(given, width)
-                for chunk, table in zip(self._chunks, self._tables, strict=True):
-                    groups = chunk.stop - chunk.start
-                    product = multiply(table, extended, out=products[: len(table) * width].view(-1, width))
-                    if same is not None:
-                        self._forget(product, same, block, chunk)
-                    values = product.view(self._largest, groups, width)
-                    tile = Tile(ks, chunk, block, values, squares, self._scale, self.metric, scratch)
-                    take(tile)
-                    if len(tile.doubtful):
-                        for some in torch.split(tile.doubtful, self._pairs_at_once(workers)):
-                            correct(tile.settle(some, self._measure(given, chunk)))
+            at_hand = None
+            for position in tiles:
+                which_block, which_chunk = divmod(position, len(self._chunks))
+                block, chunk, table = blocks[which_block], self._chunks[which_chunk], self._tables[which_chunk]
+                if block != at_hand:
+                    given = torch.from_numpy(np.ascontiguousarray(queries[block])).to(self.vectors.device)
+                    extended, squares = self._extend(given)
+                    at_hand = block
+                product = products[: len(table) * len(extended)].view(-1, len(extended))
+                multiply(table, extended, out=product)
+                if same is not None:
+                    self._forget(product, same, block, chunk)
+                values = product.view(-1, self._largest, len(extended))
+                nearest = select(values, None if weights is None else weights[chunk])
+                tile = Tile(ks, chunk, block, values, nearest, squares, self._scale, self.metric)
+                take(tile)
+                if len(tile.doubtful):
+                    for some in torch.split(tile.doubtful, self._pairs_at_once(workers)):
+                        correct(tile.settle(some, self._measure(given, chunk)))
 
-        in_threads(work, starts, threads=workers)
+        in_threads(work, range(len(blocks) * len(self._chunks)), threads=workers)
 
     def slots(self, values: torch.Tensor) -> torch.Tensor:
         """Arrange one value a reference [R] as [G, n]; 0 where a group has fewer references than the largest."""
@@ -129,6 +144,15 @@ class GroupNeighbours:
 
         parts = list(torch.split(values, self.sizes))
         return torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
+
+    def _selection(self, ks: Sequence[int], queries: int, *, weighted: bool) -> Callable[[], Selection]:
+        """What gives each thread its selection: compiled, once there were pairs enough. The bits are the same."""
+        self._pairs_seen += queries * len(self.sizes)
+        worth_it = self._pairs_seen >= WORTH_COMPILING and self._largest <= LARGEST_NETWORK
+        if not (worth_it and self.vectors.is_cpu and can_compile()):
+            return lambda: RowSelection(ks)
+        compiled = CompiledSelection(self._largest, ks, self._dtype, weighted=weighted)
+        return lambda: compiled
 
     def _width(self, groups: int, ks: int, queries: int, workers: int) -> int:
         """Queries in a block, a multiple of COLUMNS."""
@@ -142,8 +166,8 @@ class GroupNeighbours:
     def _pairs_at_once(self, workers: int) -> int:
         return max(1, int(self.bytes / workers / (64 * self._largest)))
 
-    def _lay_out(self, chunks: range) -> None:
-        """Tables of chunks of groups: rows (-2 r, |r|^2), slot by slot; an empty slot is infinitely far away."""
+    def _lay_out(self, chunks: Iterable[int]) -> None:
+        """Tables of chunks of groups: rows (-2 r, |r|^2), group by group; an empty slot is infinitely far away."""
         import torch
 
         dim = self.vectors.shape[1]
@@ -152,26 +176,27 @@ class GroupNeighbours:
             groups = chunk.stop - chunk.start
             table = torch.zeros(self._largest * groups, dim + 1, dtype=self._dtype, device=self.vectors.device)
             table[:, -1] = math.inf
-            slots = table.view(self._largest, groups, dim + 1)
+            slots = table.view(groups, self._largest, dim + 1)
             for column, group in enumerate(range(chunk.start, chunk.stop)):
                 own = self.vectors[self._starts[group] : self._starts[group + 1]]
                 placed = ((own.double() - self._origin) / self._scale).to(self._dtype)
-                slots[: len(own), column, :-1] = -2 * placed
-                slots[: len(own), column, -1] = placed.double().square().sum(dim=1)
+                slots[column, : len(own), :-1] = -2 * placed
+                slots[column, : len(own), -1] = placed.double().square().sum(dim=1)
             self._tables[position] = table
 
-    def _extend(self, given: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows (q, 1) padded to `width`, and |q|^2 in float64."""
+    def _extend(self, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows (q, 1) padded to a multiple of COLUMNS, and |q|^2 in float64."""
         import torch
 
+        width = round_up(len(given))
         extended = torch.zeros(width, given.shape[1] + 1, dtype=self._dtype, device=given.device)
         extended[:, -1] = 1
         squares = torch.zeros(width, dtype=torch.float64, device=given.device)
         for start in range(0, len(given), ROWS_AT_ONCE):
             rows = slice(start, min(start + ROWS_AT_ONCE, len(given)))
-            placed = ((given[rows].double() - self._origin) / self._scale).to(self._dtype)
+            placed = given[rows].to(torch.float64, copy=True).sub_(self._origin).div_(self._scale)
             extended[rows, :-1] = placed
-            squares[rows] = placed.double().square().sum(dim=1)
+            squares[rows] = placed.copy_(extended[rows, :-1]).square_().sum(dim=1)
         return extended, squares
 
     def _forget(self, product: torch.Tensor, same: tuple[IntArray, IntArray], block: slice, chunk: slice) -> None:
@@ -182,7 +207,7 @@ class GroupNeighbours:
         group = np.searchsorted(self._starts, reference, side="right") - 1
         here = (block.start <= query) & (query < block.stop) & (chunk.start <= group) & (group < chunk.stop)
         slot = reference[here] - self._starts[group[here]]
-        row = slot * (chunk.stop - chunk.start) + group[here] - chunk.start
+        row = (group[here] - chunk.start) * self._largest + slot
         product[torch.from_numpy(row), torch.from_numpy(query[here] - block.start)] = math.inf
 
     def _measure(
@@ -198,8 +223,8 @@ class GroupNeighbours:
             squared = torch.empty(len(rows), dtype=torch.float64, device=rows.device)
             for start in range(0, len(rows), ROWS_AT_ONCE):
                 some = slice(start, start + ROWS_AT_ONCE)
-                difference = self.vectors[rows[some]].double() - given[queries[some]].double()
-                squared[some] = difference.square().sum(dim=1)
+                difference = self.vectors[rows[some]].double().sub_(given[queries[some]])
+                squared[some] = difference.square_().sum(dim=1)
             return squared
 
         return measure

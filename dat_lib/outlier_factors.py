@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 from dat_lib.choices import Density as Density
 from dat_lib.dimension import Lid
 from dat_lib.distances import Metric
+from dat_lib.sums import sum_by_halves
 from dat_lib.tiles import Pairs, Tile
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ SMALLEST_DISTANCE = 1e-12
 class OutlierFactor(Protocol):
     """A density whose logarithm can be told from neighbours."""
 
+    @property
+    def weights(self) -> torch.Tensor | None:
+        """[G, len(ks), n] numbers of the references, float64, whose sums over the neighbours it goes by."""
+
     def of_tile(self, tile: Tile) -> torch.Tensor:
         """log D [len(ks), g, b], float64."""
 
@@ -36,6 +41,8 @@ class OutlierFactor(Protocol):
 
 class KnnDistance:
     """D = kd(z)."""
+
+    weights = None
 
     def of_tile(self, tile: Tile) -> torch.Tensor:
         """log D [len(ks), g, b]."""
@@ -59,26 +66,18 @@ class Slof:
 
     def __init__(self, ks: Sequence[int], k_distances: torch.Tensor) -> None:
         self.ks = k_distances.new_tensor(ks)
-        self.inverse = 1 / k_distances.clamp_min(SMALLEST_DISTANCE)
-        self.inverse_float = self.inverse.float()
+        self.weights = (1 / k_distances.clamp_min(SMALLEST_DISTANCE)).movedim(0, 1).contiguous()
 
     def of_tile(self, tile: Tile) -> torch.Tensor:
         """log D [len(ks), g, b]."""
-        import torch
-
-        total = torch.empty_like(tile.distance)
-        for piece, groups in tile.pieces():
-            for which in range(len(self.ks)):
-                members = tile.members(which, piece)
-                inverse = self.inverse_float if members.dtype == torch.float32 else self.inverse
-                total[which, piece] = sum_by_halves(members.mul_(inverse[which, groups].T[..., None]))
-        return total.mul_(tile.distance).div_(self.ks[:, None, None]).log_()
+        assert tile.weight is not None
+        return (tile.weight * tile.distance).div_(self.ks[:, None, None]).log_()
 
     def of_pairs(self, pairs: Pairs) -> torch.Tensor:
         """log D [P]."""
         import torch
 
-        total = sum_by_halves((self.inverse[pairs.which, pairs.groups] * pairs.members).T)
+        total = sum_by_halves((self.weights[pairs.groups, pairs.which] * pairs.members).T)
         return torch.log(total * pairs.distance / self.ks[pairs.which])
 
 
@@ -87,6 +86,8 @@ class Dao:
 
     `dimensions` [len(ks), G, n] are the LID(o). Powers reach hundreds, so the sum is made of logarithms.
     """
+
+    weights = None
 
     def __init__(self, ks: Sequence[int], k_distances: torch.Tensor, dimensions: torch.Tensor) -> None:
         self.ks = k_distances.new_tensor(ks)
@@ -121,25 +122,12 @@ class Dao:
         return total - torch.log(self.ks[pairs.which])
 
 
-def sum_by_halves(terms: torch.Tensor) -> torch.Tensor:
-    """Sum over the first axis, written over `terms`, in an order that hangs on the number of terms alone.
-
-    So the bits are the same whatever the other axes are, which no library's sum or product grants for every processor.
-    """
-    count = len(terms)
-    while count > 1:
-        half = count // 2
-        terms[:half] += terms[count - half : count]
-        count -= half
-    return terms[0]
-
-
 def _log_sum_of_powers(
     log_distance: torch.Tensor, log_k_distance: torch.Tensor, dimension: torch.Tensor, members: torch.Tensor
 ) -> torch.Tensor:
     """log of the sum over members [n, ...] of (kd(z) / kd(o)) ** LID(o)."""
     powers = dimension * (log_distance - log_k_distance)
-    powers.masked_fill_(members == 0, -math.inf)
+    powers.masked_fill_(~members, -math.inf)
     largest = powers.amax(dim=0).clamp_min_(-sys.float_info.max)
     return sum_by_halves(powers.sub_(largest).exp_()).log_().add_(largest)
 

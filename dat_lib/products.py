@@ -15,7 +15,7 @@ from dat_lib.threads import one_thread
 if TYPE_CHECKING:
     import torch
 
-COLUMNS = 240
+COLUMNS = 384
 """Columns that are multiplied at a time: with so many, libraries are about as fast as they get."""
 _ALIGNED = 64
 """Bytes of which torch's own memory begins at a multiple, and so does every `COLUMNS`-th row."""

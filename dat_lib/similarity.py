@@ -1,13 +1,13 @@
 """Cosines between images and prompts, the same for an image whatever block it comes in."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
-from dat_lib.products import COLUMNS, multiply, round_up
+from dat_lib.products import COLUMNS, multiply
 from dat_lib.threads import in_threads
-
-IMAGES_AT_ONCE = 4 * COLUMNS
 
 
 def cosines(
@@ -27,13 +27,13 @@ def cosines(
     queries = normalise(images, images_name)
     result = np.empty((len(unit), len(images)), dtype=images.dtype)
 
-    def work(starts: range) -> None:
+    def work(starts: Iterable[int]) -> None:
         for start in starts:
-            block = queries[start : start + IMAGES_AT_ONCE]
-            padded = torch.zeros(round_up(len(block)), block.shape[1], dtype=table.dtype)
+            block = queries[start : start + COLUMNS]
+            padded = torch.zeros(COLUMNS, block.shape[1], dtype=table.dtype)
             padded[: len(block)] = torch.from_numpy(block)
             product = multiply(table, padded, out=table.new_empty(len(table), len(padded)))
             result[:, start : start + len(block)] = product[:, : len(block)].numpy()
 
-    in_threads(work, range(0, len(images), IMAGES_AT_ONCE))
+    in_threads(work, range(0, len(images), COLUMNS))
     return np.moveaxis(result.reshape(*shape, len(images)), -1, 0)

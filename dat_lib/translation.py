@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
@@ -158,7 +158,7 @@ def _visit(
     share = max(SMALLEST_SHARE, math.ceil(queries / torch.get_num_threads()))
     step = max(1, min(share, BLOCK_PAIRS // (classes * attributes)))
 
-    def work(mine: range) -> None:
+    def work(mine: Iterable[int]) -> None:
         for start in mine:
             block = slice(start, min(start + step, queries))
             groups, of_class = (_reversed(array[block]) / divisor for array in (similarity.groups, similarity.classes))

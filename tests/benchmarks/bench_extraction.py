@@ -14,6 +14,7 @@ import os
 import resource
 import statistics
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def main() -> None:
         def bare_in_parts() -> None:
             parts = tensors.chunk(torch.get_num_threads())
 
-            def work(numbers: range) -> None:
+            def work(numbers: Iterable[int]) -> None:
                 for number in numbers:
                     model.encode_images(parts[number])
 

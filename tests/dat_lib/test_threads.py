@@ -1,4 +1,5 @@
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +19,43 @@ def test_every_item_is_done_once(threads):
 
     in_threads(work, range(0, 50, 10), threads=threads)
     assert sorted(done) == [0, 10, 20, 30, 40]
+
+
+def test_who_is_done_takes_from_who_has_most_left_and_neighbours_stay_together():
+    done, go_on = {}, threading.Event()
+
+    def work(mine):
+        ours = []
+        for item in mine:
+            ours.append(item)
+            if item == 0:
+                go_on.wait(timeout=60)
+            elif item == 2:
+                go_on.set()
+        done[ours[0]] = ours
+
+    in_threads(work, range(8), threads=2)
+    # One waits at 0 while the other does its own, and then the rest of the first one's from its end.
+    assert done[4][:6] == [4, 5, 6, 7, 3, 2]
+    assert sorted(done[0] + done[4]) == list(range(8))
+
+
+@pytest.mark.parametrize("which", [0, 5_000])
+def test_after_an_error_nothing_new_is_begun(which):
+    begun, failed = [], threading.Event()
+
+    def work(mine):
+        for item in mine:
+            begun.append(item)
+            if item == which:
+                failed.set()
+                raise ZeroDivisionError
+            failed.wait(timeout=60)
+            time.sleep(0.01)
+
+    with pytest.raises(ZeroDivisionError):
+        in_threads(work, range(10_000), threads=2)
+    assert len(begun) < 1_000
 
 
 def test_a_single_thread_is_the_callers():
