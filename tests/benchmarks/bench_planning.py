@@ -7,6 +7,8 @@ import argparse
 import shutil
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 
 import duckdb
 
@@ -30,23 +32,23 @@ def main() -> None:
     """Time plans of growing suites."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs=3, default=[1000, 10_000, 100_000], help="numbers of cells")
-    parser.add_argument("--repeat", type=int, default=5, help="of all but the largest")
+    parser.add_argument("--repeat", type=int, default=5, help="of what is not planned in full")
+    parser.add_argument("--rounds", type=int, default=3, help="in which all are planned in full, in turn")
     arguments = parser.parse_args()
-    columns: list[tuple[object, ...]] = []
-    imported: set[str] = set()
-    costs: dict[int, float] = {}
-    for size in arguments.sizes:
-        with synthetic_store(size) as store:
-            cells = sum(1 for _ in store.publish())
-            largest = size == arguments.sizes[-1]
-            in_full = measure_plan(store, cells, 1 if largest else arguments.repeat)
-            costs[cells] = in_full.processor_median
-            columns.append(_row(cells, "none", in_full))
-            time.sleep(3)  # what has changed a moment ago is planned in full
+    with ExitStack() as stack:
+        stores: dict[int, SyntheticStore] = {}
+        for size in arguments.sizes:
+            store = stack.enter_context(synthetic_store(size))
+            stores[sum(1 for _ in store.publish())] = store
+        in_full = plans_in_full(stores, arguments.rounds)
+        columns: list[tuple[object, ...]] = []
+        imported: set[str] = set()
+        for cells, store in stores.items():
+            columns.append(_row(cells, "none", in_full[cells]))
             again = command([DAT, "plan", SUITE, "--check"], environment=store.environment)
             again()
             columns.append(_row(cells, "nothing changed since", measure(again, repeat=arguments.repeat)))
-            if largest:
+            if cells == max(stores):
                 hand_on([_question(store, cells, arguments.repeat)])
             else:
                 imported |= _imported(store)
@@ -57,11 +59,23 @@ def main() -> None:
     forbidden = " and ".join(sorted(imported & {"torch", "prefect"}))
     print(f"  imports of torch or prefect: {forbidden or 'none'}")
     print(f"  other large libraries imported: {', '.join(sorted(imported - {'torch', 'prefect'})) or 'none'}")
-    (_, small), (few, middle), (many, large) = costs.items()
+    (_, small), (few, middle), (many, large) = ((cells, plan.processor_median) for cells, plan in in_full.items())
     # What every command costs, however few the cells, is no part of the growth.
     grown = ((large - small) / many) / ((middle - small) / few)
     ours, peer = (f"{1000 * (cost - small) / n:.2f} ms, of {n:,}" for cost, n in ((large, many), (middle, few)))
     hand_on([Row("planning in full: processor time a cell as cells grow tenfold", ours, peer, grown, at_most=1.25)])
+
+
+def plans_in_full(stores: Mapping[int, SyntheticStore], rounds: int) -> dict[int, Timing]:
+    """Time the plan of each store, by its number of cells, in turn, so that a slow moment hits all of them."""
+    took: dict[int, list[Timing]] = {cells: [] for cells in stores}
+    for _ in range(rounds):
+        for cells, store in stores.items():
+            took[cells].append(measure_plan(store, cells, 1, warm_up=not took[cells]))
+    return {
+        cells: Timing(tuple(one.wall[0] for one in of_all), tuple(one.processor[0] for one in of_all))
+        for cells, of_all in took.items()
+    }
 
 
 def _question(store: SyntheticStore, cells: int, repeat: int) -> Row:
@@ -81,15 +95,16 @@ def _question(store: SyntheticStore, cells: int, repeat: int) -> Row:
     )
 
 
-def measure_plan(store: SyntheticStore, cells: int, repeat: int, stale: int = 0) -> Timing:
+def measure_plan(store: SyntheticStore, cells: int, repeat: int, stale: int = 0, warm_up: bool = True) -> Timing:
     """Time the command, after once to warm up, which also proves that as many cells as said are stale."""
     words = [DAT, "plan", SUITE, *(["--check"] if not stale else [])]
     plan = command(words, environment=store.environment)
-    counts = ", ".join([f"{cells - stale} up to date", *([f"{stale} run"] if stale else [])])
-    forget_stamps(store)
-    printed = plan().splitlines()[-1]
-    if printed != f"{cells} cells: {counts}":
-        raise RuntimeError(f"expected {cells} cells: {counts}; the plan says {printed}")
+    if warm_up:
+        counts = ", ".join([f"{cells - stale} up to date", *([f"{stale} run"] if stale else [])])
+        forget_stamps(store)
+        printed = plan().splitlines()[-1]
+        if printed != f"{cells} cells: {counts}":
+            raise RuntimeError(f"expected {cells} cells: {counts}; the plan says {printed}")
     return measure(plan, repeat=repeat, prepare=lambda: forget_stamps(store))
 
 
