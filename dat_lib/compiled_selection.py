@@ -52,14 +52,17 @@ class CompiledSelection:
         """Select in each column of values [g, rows, b]; weights are [g, len(ks), rows]."""
         import torch
 
-        tables, rows, columns = values.shape
-        assert rows == self._rows
-        assert columns % self._lanes == 0
-        assert (weights is not None) == self._weighted
-        if weights is not None:
-            assert weights.shape == (tables, len(self._ks), rows)
-        for given in (values, weights):
-            assert given is None or (given.is_contiguous() and given.dtype == self._dtype and given.is_cpu)
+        tables, _, columns = values.shape
+        for given, shape in ((values, (tables, self._rows, columns)), (weights, (tables, len(self._ks), self._rows))):
+            # Machine code would read on where an array ends, and asks nothing.
+            if given is not None and not (
+                given.shape == shape and given.dtype == self._dtype and given.is_contiguous() and given.is_cpu
+            ):
+                raise ValueError(
+                    f"an array is {given.dtype} {tuple(given.shape)} where {self._dtype} {shape} is needed"
+                )
+        if columns % self._lanes or (weights is not None) != self._weighted:
+            raise ValueError(f"{columns} columns do not fill vectors of {self._lanes}, or weights are not as agreed")
         found = torch.empty(2 + self._weighted, len(self._ks), tables, columns, dtype=self._dtype)
         if found.numel():
             start = None if weights is None else weights.data_ptr()
