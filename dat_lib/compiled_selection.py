@@ -39,7 +39,7 @@ def can_compile() -> bool:
 class CompiledSelection:
     """Selection in tables [g, rows, b] of float32 or float64 in the processor's memory; b must fill whole vectors.
 
-    Compiling takes a tenth of a second for 50 rows and seconds for 256, once in a process for the same arguments.
+    Compiling takes tenths of a second for 50 rows and seconds for 256, once in a process for the same arguments.
     Threads may share it.
     """
 
