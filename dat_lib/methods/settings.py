@@ -7,6 +7,7 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -54,8 +55,9 @@ def coerced(owner: str, name: str, wanted: Any, value: object) -> Any:
         if isinstance(value, Integral):
             return int(value)
     elif wanted is float:
-        if isinstance(value, Real) and math.isfinite(value):
-            return float(value)
+        with suppress(OverflowError):  # of an int beyond all floats
+            if isinstance(value, Real) and math.isfinite(value):
+                return float(value)
     elif isinstance(wanted, type) and isinstance(value, wanted):
         return value
     raise ValueError(f"{owner}: setting {name} = {value!r} is not allowed; it takes {describe(wanted)}")

@@ -1,3 +1,4 @@
+import math
 import subprocess
 import sys
 from dataclasses import dataclass, fields, is_dataclass
@@ -118,6 +119,9 @@ def test_a_whole_number_serves_as_a_float():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
+        ("dat", {"strength": 10**400}, "is not allowed; it takes a finite number"),
+        ("dat", {"strength": -math.inf}, "dat: setting strength = -inf is not allowed; it takes a finite number"),
+        ("dat", {"strength": math.nan}, "dat: setting strength = nan is not allowed; it takes a finite number"),
         ("orth_cali", {"strength": "5"}, "orth_cali: setting strength = '5' is not allowed; it takes a finite number"),
         ("orth_cali", {"strength": float("inf")}, "setting strength = inf is not allowed"),
         ("orth_cali", {"strength": True}, "setting strength = True is not allowed"),
