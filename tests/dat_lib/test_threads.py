@@ -22,12 +22,14 @@ def test_every_item_is_done_once(threads):
 
 
 def test_who_is_done_takes_from_who_has_most_left_and_neighbours_stay_together():
-    done, go_on = {}, threading.Event()
+    done, both_began, go_on = {}, threading.Barrier(2), threading.Event()
 
     def work(mine):
         ours = []
         for item in mine:
             ours.append(item)
+            if item in (0, 4):
+                both_began.wait(timeout=60)
             if item == 0:
                 go_on.wait(timeout=60)
             elif item == 2:
