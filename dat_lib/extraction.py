@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.util import Finalize
 from queue import Queue
 from threading import Event, Thread
@@ -20,6 +22,7 @@ import numpy as np
 from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.datasets.images import ImageDataset, UnreadableImage, sample_name
 from dat_lib.threads import in_threads
+from dat_lib.worker_files import use_folder, worker_folder
 
 if TYPE_CHECKING:
     import torch
@@ -79,18 +82,21 @@ def extract(
     done = set(skip)
     numbers = [number for number in shard_numbers(rows, shard_rows) if number not in done]
     runs = [(number, range(number * shard_rows, min((number + 1) * shard_rows, rows))) for number in numbers]
-    streams = [
-        _Stream(dataset, backbone, runs[start :: len(backbones)], batch_size, workers, progress, len(backbones) == 1)
-        for start, backbone in enumerate(backbones)
-    ]
-    yield from streams[0].shards() if len(streams) == 1 else _in_parallel(streams)
+    alone = len(backbones) == 1
+    with worker_folder() if workers else nullcontext("") as folder:
+        streams = [
+            _Stream(dataset, backbone, runs[start :: len(backbones)], batch_size, workers, folder, progress, alone)
+            for start, backbone in enumerate(backbones)
+        ]
+        yield from streams[0].shards() if alone else _in_parallel(streams)
 
 
-def _leave_parent_alone(worker: int) -> None:
+def _leave_parent_alone(folder: str, worker: int) -> None:
     """Free a worker process of what it inherits: how the program it was forked from ends, and is ended.
 
     An orchestrator waits for its threads before a program ends, but a forked process does not have them.
     """
+    use_folder(folder)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Finalize(None, os._exit, args=(0,), exitpriority=0)
 
@@ -104,6 +110,8 @@ class _Stream:
     runs: Sequence[tuple[int, range]]
     batch_size: int
     workers: int
+    folder: str
+    """For what the workers need while they work."""
     progress: Callable[[int, int], None]
     alone: bool
     """Whether all threads are this device's."""
@@ -128,7 +136,7 @@ class _Stream:
             num_workers=self.workers,
             collate_fn=_collate,
             pin_memory=_on_gpu(self.backbone),
-            worker_init_fn=_leave_parent_alone,
+            worker_init_fn=partial(_leave_parent_alone, self.folder),
         )
         arriving = iter(loader)
         for number, rows in self.runs:

@@ -1,6 +1,6 @@
 """A cell: one artifact that should exist, and the key that says whether it does."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ class Cell:
     settings change; `params`, `facts`, the code of `modules` and the content of `parents` decide the result. What a
     step needs but what cannot change its result (folders, batch sizes, devices) goes into `resources`. `together` are
     other cells of the plan, with the same modules, facts and parents, that the step can make in one go with this one.
+    `explain` is given the store and an earlier artifact and says of some facts how they have changed since.
     """
 
     step: str
@@ -32,6 +33,7 @@ class Cell:
     parents: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     together: tuple["Cell", ...] = field(default=(), compare=False, repr=False)
+    explain: Callable[[Any, Any], Mapping[str, str]] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def name(self) -> str:

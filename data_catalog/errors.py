@@ -25,17 +25,36 @@ class UserError(Exception):
         return f"{text}\n  {self.remedy}" if self.remedy else text
 
 
-class StoreError(UserError):
+class FailureError(UserError):
+    """A command that made sense had begun and something failed; what was finished is kept.
+
+    Damaged files, machines that refuse and questions that go over their limits are failures. A plain `UserError` is a
+    refusal: the command never began, and nothing was changed.
+    """
+
+
+class StoreError(FailureError):
     """The place where state lives cannot take or give it: full disk, no permission, no such folder."""
 
 
-class DamagedError(UserError):
+class DamagedError(FailureError):
     """A file of the store is not what its manifest says: `step` and `key` name the artifact."""
 
     def __init__(self, problem: str, *, step: str, key: str, where: str) -> None:
         super().__init__(problem, where=where, remedy="`dat verify` sets damaged files aside; `dat run` heals")
         self.step = step
         self.key = key
+
+
+@contextmanager
+def begun() -> Iterator[None]:
+    """Turn refusals into failures, where a command has begun already."""
+    try:
+        yield
+    except FailureError:
+        raise
+    except UserError as error:
+        raise FailureError(error.problem, where=error.where, remedy=error.remedy) from error
 
 
 @contextmanager

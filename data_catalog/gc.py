@@ -102,5 +102,4 @@ def _remove(home: Home, garbage: list[Garbage]) -> None:
         else:
             path.unlink(missing_ok=True)
     sweep(home.locks)
-    sweep(home.locks / "runs")
     update_index(home)

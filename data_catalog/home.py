@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_catalog.errors import explained
+from data_catalog.errors import UserError, explained
+from data_catalog.specs.paths import expanded
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,17 @@ class Home:
 
     @classmethod
     def from_environment(cls) -> "Home":
-        """Return the home named by `DAT_HOME`, or `.dat` in the current folder."""
-        return cls(Path(os.environ.get("DAT_HOME") or ".dat").absolute())
+        """Return the home named by `DAT_HOME`, or `.dat` in the current folder; a `UserError` where that is a file."""
+        home = cls(expanded(os.environ.get("DAT_HOME") or ".dat"))
+        places = (home.root, *home.root.parents)
+        in_the_way = next(place for place in places if os.path.exists(place))  # noqa: PTH110 (Path.exists may raise)
+        if not in_the_way.is_dir():
+            raise UserError(
+                f"{in_the_way} is a file, not a folder",
+                where=f"DAT_HOME={home.root}",
+                remedy="set DAT_HOME to a folder; one that is not there yet is made",
+            )
+        return home
 
     @property
     def manifests(self) -> Path:
@@ -47,6 +57,11 @@ class Home:
     def runs(self) -> Path:
         """One JSON-lines file a run: what was decided and done."""
         return self.root / "runs"
+
+    @property
+    def digests(self) -> Path:
+        """What is known of the files of datasets and models, one table each: derived, deletable."""
+        return self.root / "digests"
 
     @property
     def specs(self) -> Path:

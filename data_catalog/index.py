@@ -20,10 +20,11 @@ from data_catalog.cell import ADDRESS_FIELDS
 from data_catalog.code_version import code_version
 from data_catalog.errors import DamagedError, StoreError
 from data_catalog.home import Home
+from data_catalog.index_damage import add_missing, damage_row, file_rows, has_files_of_each_step
 from data_catalog.index_views import VIEWS, make_views, view_sql
 from data_catalog.locking import lock
 from data_catalog.manifest import Manifest
-from data_catalog.runs import read_run
+from data_catalog.runs import read_record
 from data_catalog.step_views import quoted
 from data_catalog.store import Store
 
@@ -76,17 +77,19 @@ def bring_up_to_date(connection: "DuckDBPyConnection", home: Home, *, reuse: boo
     _add_manifests(connection, Store(home))
     _add_runs(connection, home)
     connection.execute(_CELLS)
+    add_missing(connection, Store(home))
     _insert(connection, "paper", _paper_rows())
     _sign(connection, home)
     connection.execute("COMMIT")
-    if not make_views(connection, home):
+    complete = has_files_of_each_step(connection, home)  # else views are made as if there had never been any
+    if not make_views(connection, home) or not complete:
         connection.execute("UPDATE store.meta SET fingerprint = NULL")
 
 
 def is_current(connection: "DuckDBPyConnection", home: Home) -> bool:
     """Whether an opened index file says what the manifests and run records say now."""
     row = connection.execute("SELECT recipe, home, fingerprint FROM store.meta").fetchone()
-    now = _fingerprint(Store(home).stamps(), run_sizes(home))
+    now = _fingerprint(Store(home).stamps(), run_stamps(home))
     return row == (recipe(), str(home.root), now)
 
 
@@ -95,9 +98,10 @@ def has_log(home: Home) -> bool:
     return home.index.with_suffix(".duckdb.wal").exists()
 
 
-def run_sizes(home: Home) -> dict[str, int]:
-    """Return {run: size of its record}."""
-    return {path.stem: path.stat().st_size for path in home.runs.glob("r*.jsonl") if path.is_file()}
+def run_stamps(home: Home) -> dict[str, tuple[int, int]]:
+    """Return {run: size of its record, and when it was written, in nanoseconds}."""
+    found = {path.stem: path.stat() for path in home.runs.glob("r*.jsonl") if path.is_file()}
+    return {run_id: (status.st_size, status.st_mtime_ns) for run_id, status in found.items()}
 
 
 @cache
@@ -107,9 +111,9 @@ def recipe() -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
-def _fingerprint(stamps: dict[tuple[str, str], int], sizes: dict[str, int]) -> str:
+def _fingerprint(stamps: dict[tuple[str, str], int], runs: dict[str, tuple[int, int]]) -> str:
     lines = [f"{step} {key} {stamp}" for (step, key), stamp in stamps.items()]
-    lines += [f"{run_id} {size}" for run_id, size in sizes.items()]
+    lines += [f"{run_id} {size} {stamp}" for run_id, (size, stamp) in runs.items()]
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
@@ -123,11 +127,19 @@ def _paper_csv() -> str:
     return (resources.files("data_catalog") / "paper" / "paper.csv").read_text(encoding="utf-8")
 
 
+_KNOWN_MANIFESTS = """
+SELECT step, key, stamp FROM store.artifacts
+UNION ALL SELECT step, key, stamp FROM store.damage WHERE kind = 'manifest'
+"""
+
+
 def _sign(connection: "DuckDBPyConnection", home: Home) -> None:
-    """Note what this index was made from. Damaged manifests are not in it: with any, it never seems current."""
-    stamps = connection.execute("SELECT step, key, stamp FROM store.artifacts").fetchall()
-    sizes = connection.execute("SELECT run_id, size FROM store.runs").fetchall()
-    fingerprint = _fingerprint({(step, key): stamp for step, key, stamp in stamps}, dict(sizes))
+    """Note what this index was made from, damaged manifests among it."""
+    stamps = connection.execute(_KNOWN_MANIFESTS).fetchall()
+    runs = connection.execute("SELECT run_id, size, stamp FROM store.runs").fetchall()
+    fingerprint = _fingerprint(
+        {(step, key): stamp for step, key, stamp in stamps}, {run_id: (size, stamp) for run_id, size, stamp in runs}
+    )
     connection.execute("INSERT INTO store.meta VALUES (?, ?, ?)", [recipe(), str(home.root), fingerprint])
 
 
@@ -147,7 +159,7 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
             if origin != (recipe(), str(home.root)):
                 return False
             connection.execute(_tables())
-            for table in ("artifacts", "lineage", "runs", "decisions"):
+            for table in ("artifacts", "lineage", "files", "damage", "runs", "decisions"):
                 connection.execute(f"INSERT INTO store.{table} SELECT * FROM file.store.{table}")
         finally:
             connection.execute("DETACH file")
@@ -158,23 +170,26 @@ def _copied_from_file(connection: "DuckDBPyConnection", home: Home) -> bool:
 
 def _add_manifests(connection: "DuckDBPyConnection", store: Store) -> None:
     stamps = store.stamps()
-    known = connection.execute("SELECT step, key, stamp FROM store.artifacts").fetchall()
+    known = connection.execute(_KNOWN_MANIFESTS).fetchall()
     outdated = {(step, key) for step, key, stamp in known if stamps.get((step, key)) != stamp}
-    for table in ("artifacts", "lineage"):
+    for table in ("artifacts", "lineage", "files", "damage"):
         connection.execute(f"DELETE FROM store.{table} WHERE list_contains(?, key)", [[key for _, key in outdated]])
     up_to_date = {(step, key) for step, key, _ in known} - outdated
     waiting = iter([place for place in stamps if place not in up_to_date])
     while places := list(islice(waiting, _BATCH)):
-        found = [(manifest, stamps[place]) for place in places if (manifest := _readable(store, *place))]
+        found, damaged = [], []
+        for step, key in places:
+            try:
+                manifest = store.find(step, key)
+            except DamagedError as error:
+                damaged.append(damage_row("manifest", step, key, error.problem, stamp=stamps[step, key]))
+                continue
+            if manifest is not None:
+                found.append((manifest, stamps[step, key]))
         _insert(connection, "artifacts", [_artifact_row(manifest, stamp) for manifest, stamp in found])
         _insert(connection, "lineage", [row for manifest, _ in found for row in _lineage_rows(manifest)])
-
-
-def _readable(store: Store, step: str, key: str) -> Manifest | None:
-    try:
-        return store.find(step, key)
-    except DamagedError:
-        return None
+        _insert(connection, "files", [row for manifest, _ in found for row in file_rows(manifest)])
+        _insert(connection, "damage", damaged)
 
 
 def _artifact_row(manifest: Manifest, stamp: int) -> dict[str, Any]:
@@ -213,24 +228,30 @@ def _address(address: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _add_runs(connection: "DuckDBPyConnection", home: Home) -> None:
-    sizes = run_sizes(home)
-    known = dict(connection.execute("SELECT run_id, size FROM store.runs").fetchall())
-    changed = [run_id for run_id in known.keys() | sizes.keys() if known.get(run_id) != sizes.get(run_id)]
+    stamps = run_stamps(home)
+    rows = connection.execute("SELECT run_id, size, stamp FROM store.runs").fetchall()
+    known = {run_id: (size, stamp) for run_id, size, stamp in rows}
+    changed = [run_id for run_id in known.keys() | stamps.keys() if known.get(run_id) != stamps.get(run_id)]
     for table in ("runs", "decisions"):
         connection.execute(f"DELETE FROM store.{table} WHERE list_contains(?, run_id)", [changed])
+    connection.execute("DELETE FROM store.damage WHERE kind = 'record' AND list_contains(?, key)", [changed])
     for run_id in changed:
-        if run_id in sizes:
-            lines = read_run(home.runs / f"{run_id}.jsonl")
-            _insert(connection, "runs", [_run_row(run_id, sizes[run_id], lines)])
-            _insert(connection, "decisions", _decision_rows(run_id, lines))
+        if run_id in stamps:
+            record = read_record(home.runs / f"{run_id}.jsonl")
+            _insert(connection, "runs", [_run_row(run_id, stamps[run_id], record.lines)])
+            _insert(connection, "decisions", _decision_rows(run_id, record.lines))
+            if record.damaged:
+                problem = f"{record.damaged} of its lines are damaged"
+                _insert(connection, "damage", [damage_row("record", "", run_id, problem, cell=f"run {run_id}")])
 
 
-def _run_row(run_id: str, size: int, lines: list[dict[str, Any]]) -> dict[str, Any]:
+def _run_row(run_id: str, stamp: tuple[int, int], lines: list[dict[str, Any]]) -> dict[str, Any]:
     start = next((line for line in lines if line["type"] == "start"), {})
     end = next((line for line in lines if line["type"] == "end"), {})
     return {
         "run_id": run_id,
-        "size": size,
+        "size": stamp[0],
+        "stamp": stamp[1],
         "started": start.get("at"),
         "finished": end.get("at"),
         "status": end.get("status", "unfinished"),

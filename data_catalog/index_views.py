@@ -21,6 +21,7 @@ VIEWS = (
     "decisions",
     "drift",
     "costs",
+    "not_applicable",
     "results",
     "group_accuracy",
     "predictions",
@@ -51,8 +52,7 @@ def make_views(connection: "DuckDBPyConnection", home: Home) -> bool:
     """
     import duckdb
 
-    columns = {"predictions": _PREDICTIONS, **{view: STEP_VIEWS[view].types for view in STEP_VIEWS}}
-    waiting = [_Making(view, home, columns.get(view)) for view in VIEWS]
+    waiting = [_Making(view, home, file_columns(view)) for view in VIEWS]
     try:
         with duckdb.connect(":memory:") as apart:
             for one in waiting:
@@ -63,6 +63,11 @@ def make_views(connection: "DuckDBPyConnection", home: Home) -> bool:
     except (duckdb.Error, RuntimeError, UnicodeDecodeError):
         sound = [_made(connection, one) for one in waiting]
         return all(sound)
+
+
+def file_columns(step: str) -> Mapping[str, str] | None:
+    """Return {name: type} of the columns that a view reads from the files of a step; None where no view does."""
+    return _PREDICTIONS if step == "predictions" else STEP_VIEWS[step].types if step in STEP_VIEWS else None
 
 
 @cache

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from data_catalog.cell import Cell
@@ -88,6 +89,7 @@ class Planner:
             params=cell.canonical_params,
             facts=cell.canonical_facts,
             parents={role: parent.content for role, parent in parents.items()},
+            explain=partial(cell.explain, self.store, previous) if cell.explain is not None else dict,
         )
 
     def _previous(self, cell: Cell) -> Manifest | None:

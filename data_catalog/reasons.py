@@ -1,6 +1,6 @@
 """Why a cell is stale: what differs between its last artifact and what is asked for now."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_catalog.manifest import Manifest
@@ -15,13 +15,19 @@ def changes(
     params: Mapping[str, Any],
     facts: Mapping[str, Any],
     parents: Mapping[str, str],
+    explain: Callable[[], Mapping[str, str]] = dict,
 ) -> str:
-    """Return the differences in one line, such as `code: dat_lib.density; params: k 10 -> 20`."""
+    """Return the differences in one line, such as `code: dat_lib.density; params: k 10 -> 20`.
+
+    `explain` is asked, where facts differ, for those that can be told better than by their names.
+    """
+    differing = _differing(previous.facts, facts)
+    told = explain() if differing else {}
     former_parents = {role: parent.content for role, parent in previous.parents.items()}
     parts = [
         ("code", ", ".join(_differing(previous.code, code))),
         ("params", ", ".join(_spelled_out(previous.params, params))),
-        ("facts", ", ".join(_differing(previous.facts, facts))),
+        ("facts", ", ".join(told.get(name, name) for name in differing)),
         ("input", ", ".join(_differing(former_parents, parents))),
     ]
     found = [f"{kind}: {names}" for kind, names in parts if names]

@@ -6,6 +6,7 @@ is cut or damaged is not counted. Runs are numbered, not ordered by the clock, w
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,12 +20,14 @@ from filelock import Timeout
 from data_catalog.canonical import digest_text
 from data_catalog.errors import StoreError, UserError, explained
 from data_catalog.home import Home
-from data_catalog.locking import held, lock
+from data_catalog.locking import held, lock, sweep
 
 # What stands around the seal of a line.
 _SEAL = ', "seal": "'
 _SEALED = '"}'
 _SEAL_LENGTH = 16
+_WHOLE = re.compile(rf"{re.escape(_SEAL)}.{{{_SEAL_LENGTH}}}{re.escape(_SEALED)}")
+"""The end of a line that was written in full."""
 
 
 def now() -> str:
@@ -61,7 +64,10 @@ class RunRecord:
 
 @contextmanager
 def recorded_run(home: Home, command: str, **request: Any) -> Iterator[RunRecord]:
-    """Register a run, and note its end: `done`, `failed` (set by the caller through `end`) or `stopped`."""
+    """Register a run, and note its end: `done`, `failed` (set by the caller through `end`) or `stopped`.
+
+    Lock files of dead processes are removed.
+    """
     home.prepare()
     with ExitStack() as alive:
         with _gate(home):
@@ -70,6 +76,7 @@ def recorded_run(home: Home, command: str, **request: Any) -> Iterator[RunRecord
             with explained(home.runs):
                 stream = (home.runs / f"{run_id}.jsonl").open("x", encoding="utf-8")
             alive.callback(_close, stream)
+        sweep(home.locks)
         record = RunRecord(run_id, stream)
         record.start(command, request)
         try:
@@ -94,25 +101,38 @@ def no_runs(home: Home) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class RecordLines:
+    """The lines of a record that can be trusted, and how many others there are."""
+
+    lines: list[dict[str, Any]]
+    damaged: int
+
+
 def read_run(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a record, without those that a crash has cut or that are damaged; none if it is unreadable.
+    """Return the lines of a record, without those that a crash has cut or that are damaged."""
+    return read_record(path).lines
+
+
+def read_record(path: Path) -> RecordLines:
+    """Read a record. A last line that a crash has cut off is not there, and no damage.
 
     Records of earlier versions have no seals; in one that has any, a line without is damaged.
     """
     try:
         texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
-        return []
-    if any(_SEAL in text for text in texts):
-        texts = [text for text in texts if _is_intact(text)]
-    lines = []
-    for text in texts:
-        with suppress(ValueError, RecursionError):
-            line = json.loads(text)
-            known = isinstance(line, dict) and line.get("type") in ("start", "decision", "end")
-            if known and isinstance(line.get("address", {}), dict):
-                lines.append(line)
-    return lines
+        return RecordLines([], 1)
+    sealed = any(_SEAL in text for text in texts)
+    lines, damaged = [], 0
+    for number, text in enumerate(texts, start=1):
+        line = _parsed(text) if _is_intact(text) or not sealed else None
+        if line is None:
+            cut_off = number == len(texts) and not _WHOLE.search(text)
+            damaged += bool(text) and not cut_off
+        elif line.get("type") in ("start", "decision", "end") and isinstance(line.get("address", {}), dict):
+            lines.append(line)
+    return RecordLines(lines, damaged)
 
 
 def is_running(home: Home, run_id: str) -> bool:
@@ -129,6 +149,14 @@ def _sealed(line: Mapping[str, Any]) -> str:
 def _is_intact(text: str) -> bool:
     body, _, rest = text.rpartition(_SEAL)
     return rest == digest_text(body + "}")[:_SEAL_LENGTH] + _SEALED
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return line if isinstance(line, dict) else None
 
 
 def _close(stream: IO[str]) -> None:

@@ -6,17 +6,15 @@ leaves at most files nobody refers to, which `gc` removes.
 """
 
 import errno
-import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data_catalog.errors import DamagedError, StoreError, UserError, explained
+from data_catalog.file_digest import file_digest, opened
 from data_catalog.home import Home
 from data_catalog.locking import lock
 from data_catalog.manifest import Manifest, StoredFile, parse_manifest
@@ -102,13 +100,20 @@ class Store:
             found = file_digest(path)
         except OSError as error:
             if not self.home.objects.is_dir():  # not this file is gone, but the whole store
-                raise StoreError("cannot be read: the folder is gone", where=str(self.home.root)) from error
+                raise self._lost() from error
             problem = f"cannot be read ({error.strerror})"
         else:
             if found == file.sha256:
                 return
             problem = "has changed since it was published"
         raise DamagedError(f"{problem} ({manifest.cell})", step=manifest.step, key=manifest.key, where=str(path))
+
+    def _lost(self) -> StoreError:
+        """Return the error for a store whose artifacts are gone, which says what of it is not there."""
+        if not self.home.root.is_dir():
+            return StoreError("the folder is gone", where=str(self.home.root), remedy="bring it back")
+        remedy = "bring it back, or have `dat run` compute again what was in it"
+        return StoreError("the folder is gone, and with it all artifacts", where=str(self.home.objects), remedy=remedy)
 
     def read(self, manifest: Manifest) -> "pa.Table":
         """Return the artifact's table, after checking that every byte is as published."""
@@ -208,6 +213,14 @@ class Store:
         """Whether this artifact was set aside as damaged and has not been computed again since."""
         return (self.home.quarantine / f"{key}.json").exists()
 
+    def aside(self) -> Iterator[tuple[str, Manifest | None]]:
+        """Yield (key, manifest) of every artifact that was set aside; None for a manifest that cannot be read."""
+        for path in sorted(self.home.quarantine.glob("*.json")):
+            manifest = None
+            with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, UserError):
+                manifest = parse_manifest(_content(path))
+            yield path.stem, manifest
+
     def set_aside(self, step: str, key: str, damaged: StoredFile | None = None) -> None:
         """Move a damaged artifact to the quarantine: from now on it is not there, and planned as `corrupt`."""
         if damaged is None and not self.manifest_path(step, key).exists():
@@ -231,30 +244,15 @@ def _write_parquet(table: "pa.Table", path: Path) -> None:
     _flush(path)
 
 
-def _opened(path: Path) -> BufferedReader:
-    """Open a file to read it; an `OSError` for a pipe, which would be waited for, and a device, which never ends."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "is not a file", str(path))
-    return os.fdopen(descriptor, "rb")
-
-
 def _content(path: Path) -> bytes:
     """Return the bytes of a file; none of what is no file."""
     try:
-        with _opened(path) as stream:
+        with opened(path) as stream:
             return stream.read()
     except OSError as error:
         if error.errno in (errno.EINVAL, errno.ELOOP):
             return b""
         raise
-
-
-def file_digest(path: Path) -> str:
-    """Return the sha256 of a file's bytes; an `OSError` for what is no file."""
-    with _opened(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:

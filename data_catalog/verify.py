@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from data_catalog.errors import DamagedError
+from data_catalog.home import Home
 from data_catalog.manifest import Manifest
+from data_catalog.source_files import Progress, Reread, SourceFiles
 from data_catalog.store import Store
 
 
@@ -26,6 +28,15 @@ class Verification:
     artifacts: int
     bytes: int
     damaged: tuple[Damage, ...]
+
+
+def verify_sources(home: Home, progress: Progress = lambda name, done, total: None) -> dict[str, Reread]:
+    """Read every file of datasets and models again that was ever looked at, whatever its times; return it by source.
+
+    What has changed is remembered, so that the next plan names it.
+    """
+    memories = sorted(home.digests.glob("*.parquet"))
+    return {path.stem: SourceFiles(path.stem.partition("-")[2], "", path, progress).reread() for path in memories}
 
 
 def verify(store: Store, *, progress: Callable[[int, int], None] = lambda done, total: None) -> Verification:

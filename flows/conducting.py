@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dat_lib.backbones.torchvision_import import import_torchvision
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError
 from flows.request import Request
 from flows.running import Run
 from flows.temporary_server import temporary_server
@@ -80,13 +80,13 @@ def _load_ahead(run: Run) -> None:
 
 
 def _reach(address: str) -> None:
-    """Raise a `UserError` when a server is named and does not answer, before anything heavy is begun."""
+    """Raise a `FailureError` when a server is named and does not answer, before anything heavy is begun."""
     import requests
 
     try:
         requests.get(f"{address}/health", timeout=_ANSWER_SECONDS)
     except requests.RequestException as error:
-        raise UserError(
+        raise FailureError(
             f"Prefect's server does not answer: {type(error).__name__}",
             where=address,
             remedy="start it (`prefect server start`), or unset PREFECT_API_URL to use a temporary one",

@@ -31,8 +31,10 @@ def publish_plan(run: Run) -> None:
 def publish_leaderboard(home: Home, cells: Iterable[Cell]) -> None:
     """Show the methods ranked by worst-group accuracy on the datasets and backbones of the cells."""
     wanted = {(cell.address["dataset"], cell.address["backbone"]) for cell in cells if cell.step == "metrics"}
-    ranked = query(home, "SELECT * FROM leaderboard ORDER BY dataset, backbone, rank").records() if wanted else []
-    lines = [_HEAD, "|---|---|--:|---|--:|---|--:|--:|"]
+    answer = query(home, "SELECT * FROM leaderboard ORDER BY dataset, backbone, rank") if wanted else None
+    ranked = answer.records() if answer else []
+    warned = [f"Warning: {_markdown(text)}\n" for text in (answer.warnings if answer else ())]
+    lines = [*warned, _HEAD, "|---|---|--:|---|--:|---|--:|--:|"]
     for entry in ranked:
         if (entry["dataset"], entry["backbone"]) in wanted:
             lines.append("| " + " | ".join(map(_markdown, _entry(entry))) + " |")

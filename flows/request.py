@@ -6,6 +6,7 @@ from pathlib import Path
 
 from data_catalog.cell import Cell
 from data_catalog.home import Home
+from data_catalog.source_files import Progress
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,11 @@ class Requested:
     inputs: set[Path]
 
 
-def resolve(request: Request, home: Home) -> Requested:
-    """Read the specs and write out the cells of a request; a `UserError` where it does not make sense."""
+def resolve(request: Request, home: Home, progress: Progress = lambda name, done, total: None) -> Requested:
+    """Read the specs and write out the cells of a request; a `UserError` where it does not make sense.
+
+    The files that specs name are looked at, and read where they are new or changed, of which `progress` is told.
+    """
     from data_catalog.specs.collection import Specs
     from tasks.experiments import Selection, parse_overrides, select
     from tasks.graph import Graph
@@ -43,9 +47,9 @@ def resolve(request: Request, home: Home) -> Requested:
     selection = Selection(request.suite, request.datasets, request.backbones, request.methods, overrides)
     experiments, left_out = select(selection, specs)
     notes = [f"left out on {item.dataset}: {item.method}, {item.why}" for item in left_out]
-    graph = Graph(specs)
+    graph = Graph(specs, progress=progress)
     cells = graph.cells(experiments)
-    return Requested(cells, selection.describe(), notes, graph.inputs | set(specs.looked_in))
+    return Requested(cells, selection.describe(), notes + graph.remarks, graph.inputs | set(specs.looked_in))
 
 
 def write_report_on(requested: Requested, home: Home, folder: Path | None = None) -> Path:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError, explained
 from data_catalog.home import Home
 
 TEMPLATE = Path(sys.prefix) / "share" / "dat-bench" / "prefect"
@@ -84,15 +84,17 @@ def _port() -> int:
 
 def _prepare_database(folder: Path) -> None:
     """Begin with the prepared database where there is none yet; without a prepared one, Prefect makes it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    database = folder / "prefect.db"
-    if database.exists() or not (TEMPLATE / database.name).exists():
-        return
-    draft = folder / f".{os.getpid()}.db"
-    shutil.copyfile(TEMPLATE / database.name, draft)
-    with suppress(FileExistsError):
-        os.link(draft, database)
-    draft.unlink()
+    database, draft = folder / "prefect.db", folder / f".{os.getpid()}.db"
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if database.exists() or not (TEMPLATE / database.name).exists():
+            return
+        try:
+            shutil.copyfile(TEMPLATE / database.name, draft)
+            with suppress(FileExistsError):
+                os.link(draft, database)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _wait_until_up(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
@@ -104,7 +106,7 @@ def _wait_until_up(process: subprocess.Popen[bytes], address: str, log: Path) ->
             if requests.get(f"{address}/health", timeout=5).ok:
                 return
         time.sleep(0.05)
-    raise UserError(
+    raise FailureError(
         "Prefect's temporary server did not start",
         where=str(log),
         remedy="see its log there; `dat run --runner inline` does without Prefect",

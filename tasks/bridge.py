@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import Timeout
 
+from dat_lib.applicability import NotApplicableError
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
 from data_catalog.content import ContentDigest
@@ -24,11 +25,13 @@ from data_catalog.runs import now
 from data_catalog.store import Store
 from data_catalog.stored_table import StoredTable
 from tasks.drift import drift_between, metric_changes
+from tasks.empty_artifact import NOT_APPLICABLE, empty_content, empty_table, inherited_reason, reason_of
 from tasks.gpu_slots import gpu_slots
 from tasks.resource_settings import at_least
+from tasks.shard_reuse import bring_shards, shard_keys
 from tasks.step import Output, ShardedOutput, Work
 
-Outcome = Literal["computed", "adopted", "reproduced", "drifted"]
+Outcome = Literal["computed", "adopted", "not applicable", "reproduced", "drifted"]
 _KEPT_INPUTS = 8
 _MEMORY_UNIT = 2**20 if sys.platform == "darwin" else 2**10
 
@@ -57,12 +60,14 @@ class Bridge:
         with self.store.computing(decision.key) as staging, ExitStack() as held:
             other = self._sound(cell.step, decision.key)
             if stored is None and other is not None:
-                return Made(other, "adopted")
+                return Made(other, "not applicable" if reason_of(other) else "adopted")
             beside = [] if stored else list(self._stale_beside(cell, parents, held))
             places = [_Place(decision.key, cell, staging), *beside]
-            draft, *others = self._produce(places, {**parents, **(fresh or {})} if stored else parents)
+            given = {**parents, **(fresh or {})} if stored else parents
+            draft, *others = self._produce(places, given, reuse=stored is None)
             if stored is None:
-                made = Made(self._commit(places[0], parents, draft), "computed")
+                manifest = self._commit(places[0], parents, draft)
+                made = Made(manifest, "not applicable" if reason_of(manifest) else "computed")
                 for place, output in zip(beside, others, strict=True):
                     summary = {**output.summary, "made_with": cell.name}
                     self._commit(place, parents, replace(output, summary=summary, cost=_cost(0.0, 0.0)))
@@ -114,13 +119,22 @@ class Bridge:
             resources=cell.resources,
         )
 
-    def _produce(self, places: Sequence["_Place"], parents: Mapping[str, Manifest]) -> list["_Draft"]:
-        """Have the step of the first cell make the tables of all, as one shard or many, in their staging folders."""
+    def _produce(self, places: Sequence["_Place"], parents: Mapping[str, Manifest], *, reuse: bool) -> list["_Draft"]:
+        """Have the step of the first cell make the tables of all, as one shard or many, in their staging folders.
+
+        With `reuse`, shards that an earlier artifact has are not made again.
+        """
+        reason = inherited_reason(parents)
+        if reason:
+            return self._leave_empty(places, reason, _cost(0.0, 0.0))
         cell, *others = (place.cell for place in places)
         step = importlib.import_module(cell.modules[0])
         in_parts = getattr(step, "IN_PARTS", ())
+        inputs = {role: self._read(parent, in_parts=role in in_parts) for role, parent in parents.items()}
+        keys = shard_keys(cell, step, self.code.closure(cell.modules), parents, inputs)
+        reused = bring_shards(self.store, cell.step, keys, places[0].staging) if reuse else 0
         work = Work(
-            inputs={role: self._read(parent, in_parts=role in in_parts) for role, parent in parents.items()},
+            inputs=inputs,
             params=cell.params,
             facts=cell.facts,
             resources=cell.resources,
@@ -130,16 +144,27 @@ class Bridge:
         )
         with gpu_slots(self.store.home, work.resources.get("device", "cpu"), self.gpu_slots):
             wall, cpu = time.perf_counter(), time.process_time()
-            output: Output | ShardedOutput = step.compute(work)
+            try:
+                output: Output | ShardedOutput = step.compute(work)
+            except NotApplicableError as error:
+                cost = _cost(time.perf_counter() - wall, time.process_time() - cpu)
+                return self._leave_empty(places, str(error), cost)
             for number, *tables in _shards(output):
                 for place, table in zip(places, tables, strict=True):
                     self.store.keep_shard(place.staging, number, table)
         cost = _cost(time.perf_counter() - wall, time.process_time() - cpu)
-        summaries = [output.summary, *(_summary(other) for other in output.together)]
+        shards = {"shard_keys": keys, "reused_shards": reused} if keys else {}
+        summaries = [{**output.summary, **shards}, *(_summary(other) for other in output.together)]
         contents = [self._content(place.staging) for place in places]
         return [
             _Draft(content, rows, summary, cost) for (content, rows), summary in zip(contents, summaries, strict=True)
         ]
+
+    def _leave_empty(self, places: Sequence["_Place"], reason: str, cost: Mapping[str, Any]) -> list["_Draft"]:
+        """Make artifacts without rows that say why there are none."""
+        for place in places:
+            self.store.keep_shard(place.staging, 0, empty_table(place.cell.step))
+        return [_Draft(empty_content(reason), 0, {NOT_APPLICABLE: reason}, cost) for _ in places]
 
     def _resumed(self, folders: Sequence[Path]) -> dict[int, int]:
         """Return {number: rows} of the shards that interrupted attempts have left in every one of the folders."""

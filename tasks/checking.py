@@ -51,4 +51,4 @@ def _check(specs: Specs, path: Path, kind: Kind) -> None:
                 raise UserError(str(error), where=str(path)) from error
     elif kind == "suites":
         experiments, _ = select(Selection(suite=path.stem), specs)
-        Graph(specs).cells(experiments)
+        Graph(specs, look=False).cells(experiments)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.arrays import FloatArray
 from dat_lib.translation import Similarities, similarities
 from tasks.columns import texts, vectors_of
@@ -19,6 +20,8 @@ def measured(work: Work) -> tuple[SplitSamples, Similarities, FloatArray]:
         raise ValueError("the densities are not those of the test samples")
     text = vectors_by_role(work)
     log_density = vectors_of(table, "log_density").reshape(-1, len(params["classes"]), len(params["attributes"]))
+    if np.isposinf(log_density).all():
+        raise NotApplicableError("no group has references, so there are no densities to look at")
     return found, similarities(found.vectors, text["class"], text["group"]), log_density.copy()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dat_lib.arrays import normalise
 from dat_lib.diagnostics.exemplars import describe_exemplars
+from dat_lib.methods.contract import NotApplicableError, no_references
 from tasks.columns import integers, texts
 from tasks.diagnostic_inputs import group_names, samples_of
 from tasks.reference_table import references_of
@@ -20,6 +21,8 @@ def compute(work: Work) -> Output:
     sizes = {"n_classes": len(params["classes"]), "n_attributes": len(params["attributes"])}
     settings = params["settings"]
     listed = references_of(work.inputs["references"], sizes).first(settings["n"], settings["k"], settings["shortage"])
+    if not listed.groups:
+        raise NotApplicableError(no_references([(group.have, group.need) for group in listed.dropped]))
     assert listed.ids is not None
     places = {sample: row for row, sample in enumerate(pool.ids.tolist())}
     positions = np.array([places[sample] for sample in listed.ids.tolist()], dtype=np.int64)

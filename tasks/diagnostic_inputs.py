@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.arrays import FloatArray, IdArray, IntArray
 from tasks.blocks import vectors_where
 from tasks.columns import integers, texts
@@ -30,11 +31,11 @@ class SplitSamples:
 
 
 def samples_of(work: Work, split: str) -> SplitSamples:
-    """Return the samples of a split; `ValueError` when it has none."""
+    """Return the samples of a split; `NotApplicableError` when it has none."""
     samples, _ = embedded_samples(work)
     chosen = of_split(samples, split)
     if not chosen.any():
-        raise ValueError(f"the split {split} has no samples")
+        raise NotApplicableError(f"the split {split} has no samples")
     part = samples.filter(pa.array(chosen))
     files = part.column("file").to_pylist() if "file" in part.column_names else [None] * part.num_rows
     return SplitSamples(

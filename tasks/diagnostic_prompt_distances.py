@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.diagnostics.mahalanobis import prompt_distances
 from tasks.diagnostic_inputs import group_names, prompt_rows, samples_of
 from tasks.result_table import result_table
@@ -17,7 +18,7 @@ def compute(work: Work) -> Output:
     sizes = {pair: pairs.count(pair) for pair in set(pairs) if pair[1] >= 0}
     enough = {pair for pair, size in sizes.items() if size >= params["size"]}
     if not enough:
-        raise ValueError(f"no group has {params['size']} samples in the split {params['split']}")
+        raise NotApplicableError(f"no group has {params['size']} samples in the split {params['split']}")
     kept = np.array([pair in enough for pair in pairs])
     distances = prompt_distances(
         found.vectors[kept],

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.arrays import FloatArray
 from dat_lib.diagnostics.triptych import (
     Triptych,
@@ -29,7 +30,7 @@ def compute(work: Work) -> Output:
     found, similarity, log_density = measured(work)
     pairs = _worst(found, similarity, log_density, work.params["groups"])
     if not pairs:
-        raise ValueError("no group and its counterpart both have references and test samples")
+        raise NotApplicableError("no group and its counterpart both have references and test samples")
     parts = {
         (group, other): density_triptych(
             similarity,

@@ -33,9 +33,12 @@ def drift_between(stored: pa.Table, fresh: pa.Table) -> float | None:
 
 
 def metric_changes(stored: Manifest, summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return by how many points worst-group and average accuracy have changed, for results; else nothing."""
+    """Return by how many points worst-group and average accuracy have changed, for results; else nothing.
+
+    Where the method was not applicable, or is not now, there is nothing to compare.
+    """
     names = {"wg": "wg_change", "avg": "avg_change"}
-    if stored.step != "metrics":
+    if stored.step != "metrics" or not names.keys() <= summary.keys() & stored.summary.keys():
         return {}
     return {change: summary[name] - stored.summary[name] for name, change in names.items()}
 

@@ -5,6 +5,7 @@ A suite may ask for inspections beside them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -13,7 +14,9 @@ from dat_lib.methods.registry import make_method, method_names
 from data_catalog.errors import UserError
 from data_catalog.specs.collection import Specs, unknown
 from data_catalog.specs.models import Grid, SuiteSpec
+from data_catalog.specs.prompts import PromptSet
 from tasks.inspections import Diagnosis, TheoryCheck, diagnoses, theory_checks
+from tasks.memory_needs import check_memory
 from tasks.variants import parse_overrides as parse_overrides
 from tasks.variants import spelled_out
 
@@ -155,8 +158,9 @@ def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], lis
     if selection.methods:
         return experiments, []
     able, left_out = [], {}
+    prompt_set = cache(specs.prompt_set)
     for experiment in experiments:
-        lacking = _lacking(experiment, specs)
+        lacking = _lacking(experiment, specs, prompt_set(specs.prompts_of(experiment.dataset, experiment.prompts)))
         if lacking:
             left_out[experiment.dataset, experiment.method] = LeftOut(experiment.dataset, experiment.method, lacking)
         else:
@@ -164,8 +168,9 @@ def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], lis
     return able, list(left_out.values())
 
 
-def _lacking(experiment: Experiment, specs: Specs) -> str:
-    prompts = specs.prompt_set(specs.prompts_of(experiment.dataset, experiment.prompts))
+def _lacking(experiment: Experiment, specs: Specs, prompts: PromptSet) -> str:
+    dataset = specs.dataset(experiment.dataset)
+    check_memory(prompts, dataset.groups, where=str(specs.path("prompts", dataset.prompts)))
     method = method_for(experiment, specs.settings(experiment.method, experiment.dataset))
     roles = missing_text(method, prompts.text_for(experiment.method))
     return f"the prompt set has no {', '.join(roles)}" if roles else ""

@@ -3,13 +3,14 @@
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dat_lib.datasets.decoding import ImageFiles
-from dat_lib.datasets.images import ImageDataset, UnreadableImage, sample_name
+from dat_lib.datasets.images import ChangedImage, ImageDataset, UnreadableImage, sample_name
 from dat_lib.datasets.source import DataError
 from dat_lib.extraction import SHARD_ROWS, Shard, extract, shard_numbers
 from tasks.columns import vector_column
@@ -19,12 +20,14 @@ from tasks.resource_settings import at_least
 from tasks.step import ShardedOutput, Work
 from tasks.weights import check_facts, open_backbone
 
+SHARDED_BY = "files"
+"""The input whose rows are cut into shards: where the rows of a shard are as they were, the shard is used again."""
 _NAMED = 100
 _FEW = 3
 
 
 def compute(work: Work) -> ShardedOutput:
-    """Yield one row an image that could be read; more unreadable ones than the tolerance fail the cell, and name them.
+    """Yield one row per image that could be read; more unreadable ones than the tolerance fail the cell, and name them.
 
     Files that are not there are looked for before the model is opened. A shard with unreadable images is kept only
     within the tolerance, so that it is read again once they are mended.
@@ -36,7 +39,9 @@ def compute(work: Work) -> ShardedOutput:
 def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table]]:
     params, resources = work.params, work.resources
     files = work.inputs["files"]
-    dataset = open_dataset(params["dataset"], resources["root"])
+    dataset = open_dataset(resources["dataset"], resources["root"])
+    if isinstance(dataset, ImageFiles):
+        dataset = replace(dataset, sha256=_digests(dataset, files))
     tolerance = params["tolerance"]
     if missing := _missing(dataset, tolerance):
         raise DataError(_complaint(missing, 0, tolerance))
@@ -66,6 +71,8 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         progress=progress,
     ):
         unreadable += shard.unreadable
+        if changed := [problem for problem in shard.unreadable if isinstance(problem, ChangedImage)]:
+            raise DataError(f"images have changed since the run began, such as {changed[0].file}; run again")
         _check_numbers(shard, files)
         if lost + len(unreadable) <= tolerance or not shard.unreadable:
             ids = files.column("sample_id").take(pa.array(shard.rows))
@@ -83,6 +90,14 @@ def _shards(work: Work, summary: dict[str, Any]) -> Iterator[tuple[int, pa.Table
         unreadable=[str(problem) for problem in unreadable],
         **_gpu_memory(devices),
     )
+
+
+def _digests(dataset: ImageFiles, files: pa.Table) -> list[str | None]:
+    """Return the digest that each image must still have; the files must be those that the dataset lists."""
+    if files.column("file").to_pylist() != dataset.samples().files.tolist():
+        raise DataError(f"{dataset.root}: lists other images than when the run began; run again")
+    digests: list[str | None] = files.column("sha256").to_pylist()
+    return digests
 
 
 def _missing(dataset: ImageDataset, tolerance: int) -> list[UnreadableImage]:

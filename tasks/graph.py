@@ -11,6 +11,7 @@ from dat_lib.methods.contract import DensityNeeds, Method, text_role
 from dat_lib.methods.registry import method_module
 from data_catalog.cell import Cell
 from data_catalog.errors import UserError
+from data_catalog.source_files import Progress
 from data_catalog.specs.collection import Specs
 from tasks.comparison_cells import BASELINES, comparison_cells
 from tasks.density_cells import DensityCells, in_one_go
@@ -18,6 +19,7 @@ from tasks.diagnostic_cells import STEP as DIAGNOSTIC
 from tasks.diagnostic_cells import diagnostic_cells, kind_at, kind_of, split_settings
 from tasks.experiments import Asked, Experiment, method_for, missing_text
 from tasks.inspections import Diagnosis, TheoryCheck
+from tasks.memory_needs import check_memory
 from tasks.sources import Backbone, Dataset, Sources
 from tasks.theory_cells import STEP as THEORY
 from tasks.theory_cells import theory_cell
@@ -28,9 +30,9 @@ RESAMPLES = 2000
 
 
 class Graph:
-    """Cells for experiments; specs are read and prompts written out once."""
+    """Cells for experiments; specs are read and prompts written out once. `look` and `progress` as for `Sources`."""
 
-    def __init__(self, specs: Specs) -> None:
+    def __init__(self, specs: Specs, *, look: bool = True, progress: Progress = lambda name, done, total: None) -> None:
         self._specs = specs
         self._dataset = cache(specs.dataset)
         self._backbone = cache(specs.backbone)
@@ -38,13 +40,18 @@ class Graph:
         self._prompts_of = cache(specs.prompts_of)
         self._settings = cache(specs.settings)
         self._text = cache(lambda prompts, method: self._prompts(prompts).text_for(method))
-        self._sources = Sources(specs)
+        self._sources = Sources(specs, look, progress)
         self._embedding_cells = cache(self._make_embedding_cells)
 
     @property
     def inputs(self) -> set[Path]:
         """Files and folders that were read to make the cells, beside specs."""
         return self._sources.inputs
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should know of these files, each once."""
+        return list(dict.fromkeys(self._sources.remarks))
 
     def cells(self, asked: Iterable[Asked]) -> list[Cell]:
         """Return every cell that is needed, each once, inputs first."""
@@ -186,8 +193,10 @@ class Graph:
         return text
 
     def _make_embedding_cells(self, dataset: str, backbone: str, prompts: str = "") -> dict[str, Cell]:
-        model = Backbone(backbone, self._backbone(backbone))
-        return self._sources.embedding_cells(self._dataset_of(dataset, prompts), model)
+        model, found = Backbone(backbone, self._backbone(backbone)), self._dataset_of(dataset, prompts)
+        where = str(self._specs.path("prompts", found.spec.prompts))
+        check_memory(found.prompts, found.spec.groups, where=where, dimension=model.spec.dimension)
+        return self._sources.embedding_cells(found, model)
 
     def _dataset_of(self, name: str, chosen: str = "") -> Dataset:
         spec = self._dataset(name)

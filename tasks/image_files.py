@@ -1,36 +1,31 @@
-"""The image files of a dataset, each with its digest: what embeddings hang on."""
-
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+"""The image files of a dataset, each with its digest: what embeddings depend on."""
 
 import pyarrow as pa
 
-from dat_lib.datasets.embeddings_folder import file_sha256
+from dat_lib.datasets.source import DataError
 from tasks.loading import open_dataset
+from tasks.source_facts import facts_of, look_at_images
 from tasks.step import Output, Work
-
-_THREADS = 8
 
 
 def compute(work: Work) -> Output:
-    """Return one row a sample; no digest for images that are drawn, missing or unreadable: extraction reports those."""
-    dataset = open_dataset(work.params, work.resources["root"])
-    samples = dataset.samples()
-    root = getattr(dataset, "root", None)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        digests = list(pool.map(lambda file: _digest(root, file), samples.files.tolist()))
+    """Return one row per sample; no digest for images that are drawn, missing or unreadable: extraction reports those.
+
+    Digests are those of the last look, so nothing is read a second time.
+    """
+    if not work.facts:
+        samples = open_dataset(work.params, work.resources["root"]).samples()
+        rows: list[tuple[str, str, str | None]] = [(sample, "", None) for sample in samples.sample_ids.tolist()]
+    else:
+        seen = look_at_images(work.params, work.resources, lambda name, done, total: work.progress(done, total, 0))
+        if facts_of("files", seen) != work.facts:
+            raise DataError(f"{work.resources['root']}: images have changed since the run began; run again")
+        rows = seen.rows()
+    ids, files, digests = zip(*rows, strict=True)
     table = {
-        "sample_id": pa.array(samples.sample_ids.tolist(), pa.string()),
-        "file": pa.array(samples.files.tolist(), pa.string()),
+        "sample_id": pa.array(ids, pa.string()),
+        "file": pa.array(files, pa.string()),
         "sha256": pa.array(digests, pa.string()),
     }
-    missing = [file for file, digest in zip(samples.files.tolist(), digests, strict=True) if file and digest is None]
+    missing = [file for _, file, digest in rows if file and digest is None]
     return Output(pa.table(table), {"missing": missing} if missing else {})
-
-
-def _digest(root: Path | None, file: str) -> str | None:
-    path = root / file if root is not None and file else None
-    try:
-        return file_sha256(path) if path is not None and path.is_file() else None
-    except OSError:
-        return None

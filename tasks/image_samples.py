@@ -4,16 +4,20 @@ import numpy as np
 import pyarrow as pa
 
 from dat_lib.datasets.images import overlap
+from dat_lib.datasets.source import DataError
 from tasks.loading import open_dataset
 from tasks.samples import samples_table
+from tasks.source_facts import unchanged
 from tasks.step import Output, Work
 
 
 def compute(work: Work) -> Output:
-    """Return one row a sample; the summary counts splits and, for each split, the test samples that are also in it."""
+    """Return one row per sample; the summary counts splits and, for each, the test samples that are also in it."""
     dataset = open_dataset(work.params, work.resources["root"])
     samples = dataset.samples()
     table = samples_table(samples).append_column("file", pa.array(samples.files.tolist(), pa.string()))
+    if work.facts and not unchanged("samples", work.params, work.resources, work.facts):
+        raise DataError(f"{work.resources['root']}: has changed since the run began; run again")
     splits, counts = np.unique(samples.split, return_counts=True)
     shared = {split: int(overlap(samples, split).sum()) for split in ("train", "val")}
     summary = {

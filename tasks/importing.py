@@ -17,6 +17,7 @@ from data_catalog.specs.models import BackboneSpec, DatasetSpec, Groups, Importe
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.specs.toml import read_toml
 from data_catalog.store import write_atomically
+from tasks.memory_needs import check_memory
 from tasks.samples import samples_table
 from tasks.sources import Backbone, Dataset, Sources
 
@@ -51,6 +52,7 @@ def import_embeddings(
     if not folder.is_dir():
         raise UserError("there is no such folder", where=str(folder))
     found = read_toml(folder / PROMPTS, FolderPrompts)
+    check_memory(found, found.groups, where=str(folder / PROMPTS), dimension=1)
     prompts = PromptSet(**found.model_dump(include=set(PromptSet.model_fields)))
     source = EmbeddingsFolder(folder, n_classes=len(prompts.classes), n_attributes=len(prompts.attributes))
     try:
@@ -66,6 +68,8 @@ def import_embeddings(
     for split, use in (("test", "evaluated"), (found.reference_split, "taken as references")):
         if not (samples.split == split).any():
             raise UserError(f"no sample has the split {split}, so none could be {use}", where=str(folder / IMAGES))
+    tested = int((samples.split == "test").sum())
+    check_memory(found, found.groups, where=str(folder / PROMPTS), tested=tested, dimension=images.shape[1])
     entry = ImportedEmbeddings(
         folder=str(folder.absolute()),
         samples=content_digest(samples_table(samples)),

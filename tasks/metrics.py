@@ -60,7 +60,7 @@ def compute(work: Work) -> Output:
 
 
 def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:
-    """Return the group sizes of the training split, None when there is no such split."""
+    """Return the group sizes of the training split, None when it has none of the groups that are tested."""
     samples, params = work.inputs["samples"], work.params
     train = of_split(samples, "train")
     if not train.any():
@@ -69,7 +69,10 @@ def _training_counts(work: Work) -> npt.NDArray[np.int64] | None:
     labels, attributes = (integers(samples, name)[train] for name in ("label", "attribute"))
     described = attributes >= 0
     np.add.at(counts, (labels[described], attributes[described]), 1)
-    return counts.sum(axis=0) if params["groups"] == "attribute" else counts
+    tested = tuple(integers(work.inputs["predictions"], name) for name in ("label", "attribute"))
+    counts, tested = (counts.sum(axis=0), tested[1:]) if params["groups"] == "attribute" else (counts, tested)
+    known = tested[-1] >= 0
+    return counts if counts[tuple(places[known] for places in tested)].any() else None
 
 
 def _record(group: GroupAccuracy, classes: Sequence[str], attributes: Sequence[str]) -> dict[str, Any]:

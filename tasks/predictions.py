@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from dat_lib.arrays import BoolArray
 from dat_lib.methods.blocks import joined_notes
-from dat_lib.methods.contract import Densities, DensityNeeds, Method, Prediction, Problem, run_method
+from dat_lib.methods.contract import (
+    Densities,
+    DensityNeeds,
+    Method,
+    NotApplicableError,
+    Prediction,
+    Problem,
+    run_method,
+)
 from dat_lib.methods.registry import make_method
 from dat_lib.reference_sets import reference_notes
 from tasks.blocks import vector_blocks, vectors_where
@@ -56,7 +64,7 @@ def _problems(
     """Yield the problem, or the same for a block of queries after the other."""
     params, needs, images = work.params, method.needs, work.inputs["image_embeddings"]
     if needs.pool and not pool.any():
-        raise ValueError(f"{method.name} needs images of the split {params['pool_split']}, which has none")
+        raise NotApplicableError(f"it needs images of the split {params['pool_split']}, which has none")
     given = partial(
         Problem,
         text=prompt_vectors(params["text"], work.inputs["text_embeddings"]),

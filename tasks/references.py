@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.references import select_references
 from tasks.blocks import vectors_where
 from tasks.columns import integers, texts
@@ -22,7 +23,7 @@ def compute(work: Work) -> Output:
     samples, _ = embedded_samples(work)
     pool = of_split(samples, params["pool_split"])
     if not pool.any():
-        raise ValueError(f"references are images of the split {params['pool_split']}, which has none")
+        raise NotApplicableError(f"references are images of the split {params['pool_split']}, which has none")
     attributes = integers(work.inputs.get("attributes", samples), "attribute")
     references = select_references(
         vectors_where(work.inputs["image_embeddings"], pool),

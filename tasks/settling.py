@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from dat_lib.datasets.downloading import DOWNLOADABLE, download
 from dat_lib.datasets.locating import DatasetNotFoundError
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
@@ -19,6 +18,8 @@ from data_catalog.planner import Decision, Planner
 from data_catalog.store import Store
 from tasks.batches import Batch
 from tasks.bridge import Bridge
+from tasks.empty_artifact import reason_of
+from tasks.resolution import fetch, resolved
 from tasks.watching import CellOutcome, Silence, Watcher, watcher_of
 
 
@@ -114,14 +115,15 @@ class Settler:
             undecided = Decision(cell, "run", f"input: {', '.join(failed)}")
             self._tell(undecided, "blocked", error="an input failed")
             return
-        decision = self._planner.decide(cell, self._parents(cell))
-        if decision.action == "up to date" and decision.manifest is not None:
-            self._manifests[cell.name] = decision.manifest
-            self._tell(decision, "up to date")
-            return
-        self.watcher.started(cell)
-        started = time.perf_counter()
+        decision, started = self._planner.decide(cell, self._parents(cell)), time.perf_counter()
         try:
+            if None in cell.facts.values():
+                decision = self._decide_with_facts(cell)
+            if decision.action == "up to date" and decision.manifest is not None:
+                self._manifests[cell.name] = decision.manifest
+                self._tell(decision, "up to date")
+                return
+            self.watcher.started(decision.cell)
             self._compute(decision, started)
         except (StoreError, TransientFaultError):
             raise
@@ -129,6 +131,13 @@ class Settler:
             if self.retry and is_transient(error):
                 raise TransientFaultError(f"{cell.name}: {_explain(error)}") from error
             self._tell(decision, "failed", time.perf_counter() - started, _explain(error))
+
+    def _decide_with_facts(self, cell: Cell) -> Decision:
+        """Decide about a cell after finding out what the plan could not know of the files that it reads."""
+        self.watcher.started(cell)
+        known = resolved(cell, lambda name, done, total: self._progressed(cell, done, total))
+        self._cells[cell.name] = known
+        return self._planner.decide(known, self._parents(known))
 
     def _compute(self, decision: Decision, started: float) -> None:
         """Compute a cell, after healing each damaged input and fetching a dataset that is not there."""
@@ -143,27 +152,17 @@ class Settler:
             try:
                 made = self._bridge.compute(decision, self._parents(cell), self._fresh(cell))
             except DatasetNotFoundError as absent:
-                self._fetch(cell, absent)
+                fetch(cell, absent, lambda name, done, total: self._progressed(cell, done, total))
                 made = self._bridge.compute(decision, self._parents(cell), self._fresh(cell))
         self._manifests[cell.name] = made.manifest
         if made.draft is not None:
             self._drafts[cell.name] = made.draft
-        self._tell(decision, made.outcome, time.perf_counter() - started, drift=made.drift, draft=made.draft)
+        reason = reason_of(made.manifest) if made.outcome == "not applicable" else ""
+        self._tell(decision, made.outcome, time.perf_counter() - started, reason, made.drift, made.draft)
 
     def _progressed(self, cell: Cell, done: int, total: int, failed: int = 0) -> None:
         self.watcher.progressed(cell, done, total, failed)
         self.on_progress(cell, done, total, failed)
-
-    def _fetch(self, cell: Cell, absent: DatasetNotFoundError) -> None:
-        """Download a public dataset that is not there; others are the user's to bring."""
-        kind = str(cell.params["loader"]).rpartition(".")[2]
-        if kind not in DOWNLOADABLE:
-            raise absent
-        download(
-            kind,
-            cell.resources["root"],
-            progress=lambda done, total: self._progressed(cell, done, total or done),
-        )
 
     def _heal(self, cell: Cell, damage: DamagedError) -> None:
         """Set a damaged input aside and compute it again, so that the cell can go on."""

@@ -13,7 +13,8 @@ FAILED = ("failed", "blocked")
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What came of one cell: computed, adopted, up to date, reproduced, drifted, failed or blocked."""
+    """What came of one cell: computed, adopted, up to date, reproduced, drifted, not applicable, failed or
+    blocked; `error` says why the last three are."""
 
     cell: Cell
     action: str

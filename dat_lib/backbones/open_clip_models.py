@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dat_lib.backbones.backbone import Backbone, BackboneError, check_settings
@@ -15,6 +16,7 @@ from dat_lib.backbones.open_clip_checkpoint import Checkpoint, find_checkpoint
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
     canonical_json,
+    files_at,
     files_digest,
     is_torchscript,
     tensor_shapes,
@@ -77,6 +79,14 @@ def backbone_facts(weights: str | None = None, **settings: Any) -> dict[str, str
     file), `activation`, `preprocessing` (JSON), `tokenizer` (sha256 of its files, or the library's), `precision`.
     """
     return _facts(*_checkpoint(weights, settings))
+
+
+def backbone_files(weights: str | None = None, **settings: Any) -> list[Path]:
+    """All files that decide the vectors, for the arguments of `open_backbone`; fetched if they are not there."""
+    checkpoint, _ = _checkpoint(weights, settings)
+    given = Path(weights).expanduser() if weights else checkpoint.weights
+    places = [given, checkpoint.text_tower, checkpoint.tokenizer]
+    return list(dict.fromkeys(file for place in places if place is not None for file in files_at(place)))
 
 
 def _checkpoint(weights: str | None, settings: Mapping[str, Any]) -> tuple[Checkpoint, str]:

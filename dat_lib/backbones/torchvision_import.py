@@ -6,7 +6,11 @@ work then; `torchvision.ops.nms` and `torchvision.io` do not, and nothing here u
 """
 
 import importlib
+import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +18,7 @@ _OPERATORS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
+_COMPILER_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 # A torch library lives as long as its object does.
 _declared: list[Any] = []
 
@@ -23,6 +28,27 @@ def import_torchvision() -> ModuleType:
 
     Call it before importing open_clip, transformers or wilds, which import torchvision themselves.
     """
+    with _no_compiler_folder():
+        return _imported()
+
+
+@contextmanager
+def _no_compiler_folder() -> Iterator[None]:
+    """Keep torch's compiler, which torchvision imports and nothing here uses, from making its folder on import.
+
+    It makes the folder that the variable names, and one that is there need not be made.
+    """
+    if _COMPILER_FOLDER in os.environ:
+        yield
+        return
+    os.environ[_COMPILER_FOLDER] = tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop(_COMPILER_FOLDER, None)
+
+
+def _imported() -> ModuleType:
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:

@@ -14,6 +14,7 @@ from dat_lib.backbones.library_versions import RUNTIME, versions
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
     canonical_json,
+    files_at,
     files_digest,
     hub_folder,
     read_json,
@@ -80,6 +81,11 @@ def backbone_facts(weights: str | None = None, **settings: Any) -> dict[str, str
     (sha256 of its files), `precision`.
     """
     return _facts(*_folder(weights, settings))
+
+
+def backbone_files(weights: str | None = None, **settings: Any) -> list[Path]:
+    """All files that decide the vectors, for the arguments of `open_backbone`; fetched if they are not there."""
+    return files_at(_folder(weights, settings)[0])
 
 
 def _folder(weights: str | None, settings: Mapping[str, Any]) -> tuple[Path, str]:

@@ -51,6 +51,20 @@ def _digest_of(path: Path, size: int, modified: int) -> str:
     return digest.hexdigest()
 
 
+def files_at(place: Path) -> list[Path]:
+    """All that a model may be read from at a place: a folder's files, or a file and the configs and words beside it.
+
+    Where it is a snapshot of the hub's cache, also what says which snapshot a revision is.
+    """
+    beside = sorted(place.parent.iterdir()) if place.is_file() else []
+    files = [place] if beside else sorted(place.rglob("*"))
+    files += [path for path in beside if path.suffix in (".json", ".txt", ".model") and path != place]
+    folder = place.parent if beside else place
+    if folder.parent.name == "snapshots":
+        files += sorted((folder.parent.parent / "refs").rglob("*"))
+    return [path for path in files if path.is_file()]
+
+
 def transformers_files(folder: Path) -> list[Path]:
     """The files of weights that transformers loads from a folder, in order; shards that an index names may be absent.
 

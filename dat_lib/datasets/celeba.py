@@ -49,7 +49,7 @@ def open_dataset(root: str | None, *, expect: Expect = "official") -> ImageFiles
     folder = locate(root, FOLDER, [_ATTRIBUTES, _PARTITION], LAYOUT)
     samples = _samples(folder)
     check_counts(samples, _OFFICIAL, expect, folder, _ADVICE)
-    return ImageFiles(folder, samples)
+    return ImageFiles(folder, samples, (_ATTRIBUTES, _PARTITION))
 
 
 def _samples(folder: Path) -> ImageSamples:

@@ -65,7 +65,7 @@ def open_dataset(root: str | None, *, split: Split = "clean", expect: Expect = "
     path = folder / "metadata.csv"
     samples = _samples(path, split)
     check_counts(samples, _OFFICIAL[split], expect, path, _ADVICE)
-    return ImageFiles(folder, samples)
+    return ImageFiles(folder, samples, ("metadata.csv",))
 
 
 def _samples(path: Path, split: Split) -> ImageSamples:

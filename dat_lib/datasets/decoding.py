@@ -7,14 +7,17 @@ exception is grey of more than 8 bits: Pillow's `convert("RGB")` clips it at 255
 what white is and are refused.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dat_lib.arrays import IdArray
-from dat_lib.datasets.images import ImageSamples, UnreadableImage
+from dat_lib.datasets.images import ChangedImage, ImageSamples, UnreadableImage
 from dat_lib.datasets.source import DataError
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF", "PPM", "JPEG2000")
 MAX_PIXELS = 2**30 // 4 // 3
 """Larger images are refused as decompression bombs. Pillow's own limit, which other packages lift for everybody."""
 
+MAX_BYTES = 2**30
+"""Larger files are refused: an image is read whole, so that what is decoded is what was digested."""
+
 _CONVERTIBLE = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")
 
 
@@ -35,6 +41,10 @@ class ImageFiles:
 
     root: Path
     table: ImageSamples
+    says: tuple[str, ...] = ()
+    """Tables and folders, from the root, that the samples were read from."""
+    sha256: Sequence[str | None] | None = None
+    """[P] what each file must still be when it is opened, where that is known."""
 
     def __post_init__(self) -> None:
         for file in self.table.files.tolist():
@@ -47,7 +57,7 @@ class ImageFiles:
 
     def open_image(self, row: int) -> "Image.Image":
         """Return the decoded image of a row of the samples; raises `UnreadableImage`."""
-        return read_image(self.root, str(self.table.files[row]))
+        return read_image(self.root, str(self.table.files[row]), None if self.sha256 is None else self.sha256[row])
 
     def missing_files(self) -> IdArray:
         """Return the files, each once, that do not exist: one listing a folder, nothing is opened."""
@@ -64,21 +74,33 @@ class ImageFiles:
         return np.array(missing, dtype=np.str_)
 
 
-def read_image(root: Path, file: str) -> "Image.Image":
-    """Return the decoded image of `root/file`, in a mode whose `convert("RGB")` keeps its brightness."""
+def read_image(root: Path, file: str, sha256: str | None = None) -> "Image.Image":
+    """Return the decoded image of `root/file`, in a mode whose `convert("RGB")` keeps its brightness.
+
+    Raises `UnreadableImage`, and `ChangedImage` where a digest is given and the file has another.
+    """
     path = root / file
     if not path.is_file():
         raise UnreadableImage(file, f"there is no such file in {root}")
-    if not path.stat().st_size:
+    size = path.stat().st_size
+    if not size:
         raise UnreadableImage(file, "the file is empty")
-    return _eight_bits(_decode(path, file), file)
+    if size > MAX_BYTES:
+        raise UnreadableImage(file, f"{size:,} bytes are more than the {MAX_BYTES:,} allowed")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnreadableImage(file, f"cannot be read: {error.strerror or error}") from error
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise ChangedImage(file, "has changed since it was last looked at")
+    return _eight_bits(_decode(content, file), file)
 
 
-def _decode(path: Path, file: str) -> "Image.Image":
+def _decode(content: bytes, file: str) -> "Image.Image":
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(BytesIO(content), formats=FORMATS) as image:
             width, height = image.size
             if width * height > MAX_PIXELS:
                 raise UnreadableImage(file, f"{width} x {height} pixels are more than the {MAX_PIXELS} allowed")

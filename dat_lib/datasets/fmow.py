@@ -74,7 +74,7 @@ def open_dataset(root: str | None, *, expect: Expect = "official") -> ImageFiles
     folder = locate(root, FOLDER, [_METADATA, _COUNTRIES], LAYOUT)
     samples = _samples(folder)
     check_counts(samples, _OFFICIAL, expect, folder / _METADATA, _ADVICE)
-    return ImageFiles(folder, samples)
+    return ImageFiles(folder, samples, (_METADATA, _COUNTRIES))
 
 
 def _samples(folder: Path) -> ImageSamples:

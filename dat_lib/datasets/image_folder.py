@@ -30,7 +30,8 @@ def open_dataset(root: str | None, *, classes: Sequence[str], attributes: Sequen
             f"{root or 'no folder is given'}: there is no such folder; expected is one with\n{LAYOUT}"
         )
     folder = Path(root)
-    found = sorted(_images(folder))
+    listed: list[str] = []
+    found = sorted(_images(folder, listed))
     if not found:
         raise DatasetNotFoundError(f"{folder}: there is no image; expected is\n{LAYOUT}")
     parts = [file.split("/") for file in found]
@@ -48,27 +49,28 @@ def open_dataset(root: str | None, *, classes: Sequence[str], attributes: Sequen
         ),
         files=files,
     )
-    return ImageFiles(folder, samples)
+    return ImageFiles(folder, samples, tuple(sorted(listed)))
 
 
-def _images(root: Path) -> Iterator[str]:
-    for split in _folders(root):
+def _images(root: Path, listed: list[str]) -> Iterator[str]:
+    """Yield every image, from the root; `listed` takes up the folders on the way."""
+
+    def visible(folder: Path) -> list[Path]:
+        listed.append(folder.relative_to(root).as_posix())
+        return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+
+    def folders(parent: Path) -> Iterator[Path]:
+        for path in visible(parent):
+            if not path.is_dir():
+                raise DataError(f"{path}: is not a folder; expected is\n{LAYOUT}")
+            yield path
+
+    for split in folders(root):
         if split.name not in SPLITS:
             raise DataError(f"{split}: is not a split ({', '.join(SPLITS)}); expected is\n{LAYOUT}")
-        for label in _folders(split):
-            for attribute in _folders(label):
-                for image in _visible(attribute):
+        for label in folders(split):
+            for attribute in folders(label):
+                for image in visible(attribute):
                     if image.is_dir() or image.suffix.lower() not in ENDINGS:
                         raise DataError(f"{image}: is not an image ({', '.join(ENDINGS)}); expected is\n{LAYOUT}")
                     yield image.relative_to(root).as_posix()
-
-
-def _folders(parent: Path) -> Iterator[Path]:
-    for path in _visible(parent):
-        if not path.is_dir():
-            raise DataError(f"{path}: is not a folder; expected is\n{LAYOUT}")
-        yield path
-
-
-def _visible(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]

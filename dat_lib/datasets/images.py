@@ -32,6 +32,10 @@ class UnreadableImage(DataError):  # noqa: N818
         return f"{self.file}: {self.why}"
 
 
+class ChangedImage(UnreadableImage):
+    """A file is not the one that was digested: its embedding would be kept as that of another image."""
+
+
 class ImageDataset(Protocol):
     """Images of one dataset, all splits together.
 

@@ -6,6 +6,8 @@ of the prompt set or their positions from 0; the attribute -1 stands for none of
 several splits, but only once in each.
 """
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +20,7 @@ from dat_lib.datasets.prompt_words import positions
 from dat_lib.datasets.source import SPLITS, DataError
 from dat_lib.datasets.table_columns import at_row, read_columns, values_of
 
+_PLAIN = re.compile(r"[^./\\][^/\\]*(?:/[^./\\][^/\\]*)*")
 LAYOUT = """\
   samples.csv     columns file, label, attribute, split and, if wanted, sample_id; or a Parquet file with the same
   and the images, wherever the column file says, relative to this folder"""
@@ -33,7 +36,7 @@ def open_dataset(
     path = folder / table
     if not path.is_file():
         raise DatasetNotFoundError(f"{path}: there is no such file; expected is\n{LAYOUT}")
-    return ImageFiles(folder, _samples(folder, path, classes, attributes))
+    return ImageFiles(folder, _samples(folder, path, classes, attributes), (os.path.relpath(path, folder),))
 
 
 def _samples(folder: Path, path: Path, classes: Sequence[str], attributes: Sequence[str]) -> ImageSamples:
@@ -61,6 +64,8 @@ def _relative(folder: Path, file: str, at: str) -> str:
     """Return a file as it is kept: relative to the folder, so that a key does not depend on where the folder is."""
     if not file:
         raise DataError(f"{at}: the file is not given")
+    if _PLAIN.fullmatch(file):
+        return file  # as nearly all are; taking paths apart is slow
     path = Path(file)
     if path.is_absolute():
         try:

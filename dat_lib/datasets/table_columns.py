@@ -1,5 +1,6 @@
 """Columns of a CSV or Parquet file as texts, and texts as values, with the row in every complaint."""
 
+import codecs
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +9,10 @@ from dat_lib.datasets.bounded_reading import check_width, read_parquet
 from dat_lib.datasets.source import DataError
 
 Value = TypeVar("Value")
+
+_NO_ROWS = ("Empty CSV file", "cannot infer number of columns")
+"""What the parser says of blank lines alone, and of a heading that no line follows."""
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -22,6 +27,8 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
     if not path.stat().st_size:
         raise DataError(f"{path}: is empty")
     kind = "Parquet" if path.suffix.lower() == ".parquet" else "CSV"
+    if kind == "CSV":
+        _check_encoding(path)
     try:
         present = _parquet_names(path) if kind == "Parquet" else _csv_names(path)
         _check_names(path, present, needed, optional)
@@ -29,6 +36,8 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
         table = read_parquet(path, chosen) if kind == "Parquet" else _csv_table(path, chosen)
         columns = {name: _texts(table.column(name), name, path) for name in chosen}
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if any(words in str(error) for words in _NO_ROWS):
+            raise DataError(f"{path}: has no rows") from error
         raise DataError(f"{path}: cannot be read as {kind}: {error}") from error
     if not table.num_rows:
         raise DataError(f"{path}: has no rows")
@@ -53,10 +62,29 @@ def at_row(path: Path, row: int) -> str:
 def _check_names(path: Path, present: Sequence[str], needed: Sequence[str], optional: Sequence[str]) -> None:
     missing = [name for name in needed if name not in present]
     if missing:
-        raise DataError(f"{path}: no column {', '.join(missing)}; there are: {', '.join(present)}")
+        raise DataError(
+            f"{path}: no column {', '.join(missing)}; there are: {', '.join(present)}{_hint(present, missing)}"
+        )
     twice = [name for name in (*needed, *optional) if present.count(name) > 1]
     if twice:
         raise DataError(f"{path}: the column {twice[0]} occurs {present.count(twice[0])} times")
+
+
+def _hint(present: Sequence[str], missing: Sequence[str]) -> str:
+    """Return what to do where the columns are there in another form; otherwise nothing."""
+    for mark, marks in _SEPARATORS.items():
+        if len(present) == 1 and mark in present[0]:
+            return f"\n  its columns are separated by {marks}: save it as CSV with commas"
+    plain = {name.strip().casefold(): name for name in present}
+    renamed = [f'"{plain[name.casefold()]}" as "{name}"' for name in missing if name.casefold() in plain]
+    return f"\n  capital letters and spaces count: write {', '.join(renamed)}" if renamed else ""
+
+
+def _check_encoding(path: Path) -> None:
+    with path.open("rb") as stream:
+        start = stream.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise DataError(f"{path}: is text in UTF-16; save it as CSV in UTF-8")
 
 
 def _csv_options() -> dict[str, Any]:

@@ -47,7 +47,7 @@ def open_dataset(root: str | None, *, expect: Expect = "official") -> ImageFiles
     path = folder / "metadata.csv"
     samples = _samples(path)
     check_counts(samples, _OFFICIAL, expect, path, _ADVICE)
-    return ImageFiles(folder, samples)
+    return ImageFiles(folder, samples, ("metadata.csv",))
 
 
 def _samples(path: Path) -> ImageSamples:

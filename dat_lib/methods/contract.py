@@ -7,13 +7,14 @@ those and nothing else, so a method that says it needs no test attributes cannot
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from dat_lib.applicability import NotApplicableError as NotApplicableError
 from dat_lib.arrays import NO_ATTRIBUTE, FloatArray, IdArray, IntArray, as_ids, as_indices, as_vectors
 from dat_lib.choices import Choice, Density, Lid, Metric, Shortage
 
@@ -99,6 +100,13 @@ class Densities:
     """[N, K, M] logarithms, +inf for a group without references."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What must be told about the references wherever the result is shown, as plain JSON values."""
+
+    @property
+    def without_references(self) -> str:
+        """Why no group has references, in plain words; empty where one has."""
+        if not self.log_density.size or not np.isposinf(self.log_density).all() or self.notes.get("active_groups"):
+            return ""
+        return no_references([(group["have"], group["need"]) for group in self.notes.get("dropped_groups", [])])
 
 
 @dataclass(frozen=True)
@@ -221,8 +229,20 @@ class Method(Protocol):
         ...
 
     def predict(self, problem: Problem) -> Prediction:
-        """Classify the queries of a problem that holds exactly what `needs` lists."""
+        """Classify the queries of a problem that holds exactly what `needs` lists.
+
+        Raises:
+            NotApplicableError: the data lack what the method's name promises to use, such as references.
+        """
         ...
+
+
+def no_references(sizes: Sequence[tuple[int, int]]) -> str:
+    """Say that no group has references: how many each has and needs is given where it is known."""
+    if not sizes:
+        return "no group has references"
+    most, need = max(sizes)
+    return f"no group has the {need} references that it takes: the largest has {most}"
 
 
 def text_role(role: str, available: Mapping[str, object]) -> str | None:
@@ -239,6 +259,7 @@ def run_method(method: Method, problem: Problem) -> Prediction:
     Raises:
         ValueError: something needed is absent or malformed, or the prediction has the wrong length, a class
             out of range, scores that are not finite, or notes that are not plain JSON. Names the method.
+        NotApplicableError: as `Method.predict`.
     """
     try:
         given = problem.only(method.needs)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dat_lib.choices import Choice, Density, Lid, Metric, Shortage
-from dat_lib.methods.contract import DensityNeeds, Needs, Prediction, Problem
+from dat_lib.methods.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
 from dat_lib.methods.settings import check_settings
 from dat_lib.translation import Score, Terms, similarities, sweep, translate
 
@@ -24,6 +24,8 @@ class Dat:
     `temperature` None is the backbone's own, 1 / logit scale, that `references` are "herded" or "random", and that
     `corruption` exchanges this share of each group's references with those of other groups, by the seed of the
     problem (the paper's table of reference quality).
+
+    Groups that are dropped are told in the notes; where all are, the method is not applicable.
 
     A class may lack scores where `terms` is "group", or where a strength overflows; then the prediction
     has none.
@@ -81,8 +83,11 @@ class Dat:
         """Translate the similarities by the densities and classify the queries."""
         assert problem.densities is not None
         log_density = problem.densities.log_density
+        # Algorithm 1 drops groups. With all of them dropped it would be zero-shot under another name.
+        if reason := problem.densities.without_references:
+            raise NotApplicableError(reason)
         if self.terms == "group" and log_density.size and np.isposinf(log_density).all():
-            raise ValueError(f"no group has enough references, and terms='group' has nothing else to go by: n={self.n}")
+            raise NotApplicableError("the density of every group is infinite, and terms='group' goes by nothing else")
         similarity = similarities(problem.queries, problem.text["class"], problem.text["group"])
         notes = {**problem.densities.notes, "negative_similarity_share": similarity.negative_share}
         temperature = self.temperature or 1 / problem.logit_scale

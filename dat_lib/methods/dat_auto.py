@@ -10,7 +10,7 @@ import numpy as np
 
 from dat_lib.arrays import IntArray
 from dat_lib.group_density import ReferenceDensity
-from dat_lib.methods.contract import Needs, Prediction, Problem
+from dat_lib.methods.contract import Needs, NotApplicableError, Prediction, Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.pool_densities import pool_densities
 from dat_lib.methods.pool_references import pool_references
@@ -82,6 +82,8 @@ class DatAuto:
         images, labels, attributes = (
             values[judged] for values in (problem.pool, problem.pool_labels, problem.pool_attributes)
         )
+        if len(np.unique(labels)) == 1:
+            raise NotApplicableError(f"all images to judge a choice on are of class {labels[0]}, so none can be told")
         densities = ReferenceDensity(references, ks, device=problem.device, working_memory=problem.working_memory)
         predictions = sweep(
             similarities(images, problem.text["class"], problem.text["group"]),

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dat_lib.applicability import one_answer
 from dat_lib.choices import Density, Lid, Metric, Shortage
-from dat_lib.methods.contract import DensityNeeds, Needs, Prediction, Problem
+from dat_lib.methods.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
 from dat_lib.methods.settings import check_settings
 
 
@@ -51,7 +52,10 @@ class DensityOnly:
         assert problem.densities is not None
         log_density = problem.densities.log_density.min(axis=2)
         if log_density.size and np.isposinf(log_density).all():
-            raise ValueError(f"no group of the pool has enough samples for n = {self.n} references")
+            raise NotApplicableError(problem.densities.without_references or "the density of every group is infinite")
+        finite = ~np.isposinf(log_density).all(axis=0)
+        if finite.sum() == 1:
+            one_answer(np.flatnonzero(finite))
         # In logarithms, for a density can be larger than a float holds.
         scores = np.exp(-np.logaddexp(log_density.astype(np.float64), np.log(self.epsilon)))
         return Prediction(log_density.argmin(axis=1), scores, problem.densities.notes)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
+from dat_lib.applicability import directions
 from dat_lib.arrays import normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -39,7 +42,10 @@ class IdealWords:
         class_vectors = group_text.mean(axis=1)
         if self.vector == "word":
             class_vectors = class_vectors - group_text.mean(axis=(0, 1))
-        scores = normalise(problem.queries, "queries") @ normalise(class_vectors, "ideal words").T
+        scores = (
+            normalise(problem.queries, "queries")
+            @ directions(class_vectors, "ideal words", np.linalg.norm(group_text, axis=-1).mean()).T
+        )
         return Prediction(scores.argmax(axis=1), scores)
 
 

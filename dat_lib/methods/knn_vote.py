@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dat_lib.applicability import one_answer
 from dat_lib.arrays import FloatArray, IdArray, IntArray, normalise
 from dat_lib.density import matching_ids
 from dat_lib.methods.contract import Needs, Prediction, Problem
@@ -43,6 +44,7 @@ class KnnVote:
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the vote."""
         references = pool_references(problem, n=self.n, k=self.k, shortage=self.shortage)
+        one_answer(references.labels)
         queries = normalise(problem.queries, "queries")
         voters = references.labels[nearest_references(queries, problem.query_ids, references, self.k)]
         row = np.arange(len(queries))[:, None]

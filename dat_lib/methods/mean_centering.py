@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError, directions
 from dat_lib.arrays import FloatArray, normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -71,15 +72,15 @@ def _centred(problem: Problem, text: FloatArray, text_mean: str) -> Prediction:
     """Scores [N, K] for `text` [K, prompts of the class, d]."""
     assert problem.pool is not None
     if not len(problem.pool):
-        raise ValueError("the pool is empty, so it has no mean")
+        raise NotApplicableError("the pool is empty, so it has no mean")
     text = normalise(text.astype(np.float64), "prompts")
     bank = text if text_mean == "prompts" else normalise(problem.text["caption"], "captions")
     n_classes, n_prompts, dimension = text.shape
     text_centre = bank.reshape(-1, dimension).mean(axis=0, dtype=np.float64)
     image_centre = normalise(problem.pool, "pool").mean(axis=0, dtype=np.float64)
     queries = normalise(problem.queries, "queries")
-    queries = normalise(queries - image_centre.astype(queries.dtype), "centred queries")
-    centred_text = normalise(text - text_centre, "centred prompts").reshape(-1, dimension)
+    queries = directions(queries - image_centre.astype(queries.dtype), "centred queries", 1.0)
+    centred_text = directions(text - text_centre, "centred prompts", 1.0).reshape(-1, dimension)
     cosines = queries @ centred_text.T.astype(queries.dtype)
     scores = cosines.reshape(-1, n_classes, n_prompts).max(axis=2)
     return Prediction(scores.argmax(axis=1), scores, {"image_mean": "pool", "text_mean": text_mean})

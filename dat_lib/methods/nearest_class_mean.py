@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dat_lib.applicability import directions, one_answer
 from dat_lib.arrays import normalise
 from dat_lib.density import matching_ids
 from dat_lib.methods.contract import Needs, Prediction, Problem
@@ -44,16 +45,17 @@ class NearestClassMean:
     def predict(self, problem: Problem) -> Prediction:
         """Classify by the nearest mean."""
         references = pool_references(problem, n=self.n, k=self.k, shortage=self.shortage)
+        one_answer(references.labels)
         assert references.ids is not None
         queries = normalise(problem.queries, "queries")
         scores = np.full((len(queries), problem.n_classes), WITHOUT_REFERENCES, queries.dtype)
         rows, same = matching_ids(problem.query_ids, references.ids)
         for label in np.unique(references.labels):
             total = references.vectors[references.labels == label].sum(axis=0, dtype=np.float64)
-            scores[:, label] = queries @ normalise(total, "class mean").astype(queries.dtype)
+            scores[:, label] = queries @ directions(total, "class means").astype(queries.dtype)
             for row, reference in zip(rows, same, strict=True):
                 if references.labels[reference] == label:
-                    others = normalise(total - references.vectors[reference], "class mean")
+                    others = directions(total - references.vectors[reference], "class means")
                     scores[row, label] = queries[row] @ others.astype(queries.dtype)
         return Prediction(scores.argmax(axis=1), scores, reference_notes(references, problem.query_ids))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError, directions
 from dat_lib.arrays import FloatArray, normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -69,9 +70,11 @@ class OrthCali:
 def _pair_differences(problem: Problem) -> FloatArray:
     """c_i - c_j for all pairs of unit candidate prompts of one class: [pairs, d]."""
     candidates = normalise(problem.text["candidate"].astype(np.float64), "candidate prompts")
-    if candidates.ndim != 3 or len(candidates) != problem.n_classes or candidates.shape[1] < 2:
+    if candidates.ndim != 3 or len(candidates) != problem.n_classes:
         wanted = f"({problem.n_classes}, 2 or more)"
         raise ValueError(f"candidate prompts have the shape {candidates.shape[:-1]}, expected {wanted}")
+    if candidates.shape[1] < 2:
+        raise NotApplicableError("each class has a single candidate prompt, so there are no pairs to calibrate with")
     pairs = list(combinations(range(candidates.shape[1]), 2))
     first, second = np.array(pairs).T
     return (candidates[:, first] - candidates[:, second]).reshape(-1, candidates.shape[2])
@@ -81,7 +84,8 @@ def _by_projected_text(problem: Problem, class_text: FloatArray) -> Prediction:
     dimension = class_text.shape[1]
     spurious = normalise(problem.text["spurious"].reshape(-1, dimension), "spurious prompts")
     basis = orthonormal_basis(spurious)
-    class_vectors = normalise(project_out(class_text, basis), "projected class prompts")
+    lengths = np.linalg.norm(class_text, axis=-1)
+    class_vectors = directions(project_out(class_text, basis), "projected class prompts", lengths)
     queries = normalise(problem.queries, "queries")
     scores = queries @ class_vectors.T.astype(queries.dtype)
     return Prediction(scores.argmax(axis=1), scores, {"spurious_rank": len(basis)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dat_lib.methods.contract import Problem
+from dat_lib.methods.contract import NotApplicableError, Problem, no_references
 from dat_lib.references import GroupReferences, Shortage, select_references
 
 
@@ -10,7 +10,7 @@ def pool_references(problem: Problem, *, n: int, k: int, shortage: Shortage) -> 
     """DAT's references for a problem that holds the pool with labels and attributes.
 
     Raises:
-        ValueError: no group has enough samples, so that there are no references at all.
+        NotApplicableError: no group has enough samples, so that there are no references at all.
     """
     assert problem.pool is not None
     assert problem.pool_labels is not None
@@ -27,5 +27,5 @@ def pool_references(problem: Problem, *, n: int, k: int, shortage: Shortage) -> 
         sample_ids=problem.pool_ids,
     )
     if not references.groups:
-        raise ValueError(f"no group of the pool has enough samples for n = {n} references")
+        raise NotApplicableError(no_references([(group.have, group.need) for group in references.dropped]))
     return references

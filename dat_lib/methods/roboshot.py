@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from dat_lib.applicability import directions
 from dat_lib.arrays import FloatArray, normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -47,7 +48,7 @@ class RoboShot:
         if self.variant != "accept":
             harmful = orthonormal_basis(_directions(problem, "reject"))
             notes["reject_rank"] = len(harmful)
-            queries = normalise(project_out(queries, harmful), "queries without the harmful directions")
+            queries = directions(project_out(queries, harmful), "queries without the harmful directions", 1.0)
         if self.variant != "reject":
             helpful = _directions(problem, "accept")
             if self.accept_along == "basis":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.arrays import FloatArray
 
 
@@ -25,10 +26,10 @@ def project_out(vectors: FloatArray, basis: FloatArray) -> FloatArray:
     """The rows of `vectors` [n, d] without their part in the span of the orthonormal rows of `basis` [r, d].
 
     Raises:
-        ValueError: the basis spans the whole space, so that nothing would remain.
+        NotApplicableError: the basis spans the whole space, so that nothing would remain.
     """
     if len(basis) >= vectors.shape[1]:
-        raise ValueError(f"the prompts to remove span all {vectors.shape[1]} dimensions, so nothing would remain")
+        raise NotApplicableError(f"the prompts to remove span all {len(basis)} dimensions, so nothing would remain")
     basis = basis.astype(vectors.dtype, copy=False)
     remainder: FloatArray = vectors - (vectors @ basis.T) @ basis
     return remainder

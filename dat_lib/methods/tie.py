@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError, directions
 from dat_lib.arrays import NO_ATTRIBUTE, FloatArray, IntArray, normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -100,11 +101,14 @@ def _moved(
 ) -> Prediction:
     assert problem.pool is not None
     scales = translation_scales(problem.pool, pool_attributes, attribute_text)
+    if all(scale is None for scale in scales):
+        raise NotApplicableError("no image of the pool has an attribute, so there is nothing to move by")
     shifts = attribute_text * np.array([scale or 0.0 for scale in scales], attribute_text.dtype)[:, None]
     queries = normalise(problem.queries, "queries") if normalise_before else problem.queries
     known = query_attributes != NO_ATTRIBUTE
     moved = queries - np.where(known[:, None], shifts[query_attributes], 0)
-    scores = normalise(moved, "moved queries") @ normalise(problem.text["class"], "class prompts").T
+    lengths = np.linalg.norm(queries, axis=-1)
+    scores = directions(moved, "moved queries", lengths) @ normalise(problem.text["class"], "class prompts").T
     notes: dict[str, Any] = {"scales": scales}
     if not known.all():
         notes["queries_without_attribute"] = int((~known).sum())

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from dat_lib.applicability import NotApplicableError, directions
 from dat_lib.arrays import FloatArray, normalise
 from dat_lib.methods.contract import Needs, Prediction, Problem
 from dat_lib.methods.settings import check_settings
@@ -68,16 +69,19 @@ def mean_and_whitening(vectors: FloatArray, ridge: float, name: str) -> tuple[Fl
 
     Raises:
         ValueError: the covariance is singular and `ridge` too small to mend it.
+        NotApplicableError: the rows are none, or all the same, so that there is no covariance.
     """
     count, dimension = vectors.shape
     if not count:
-        raise ValueError(f"{name} is empty, so it has no covariance")
+        raise NotApplicableError(f"the {name} is empty, so it has no covariance")
     mean = vectors.mean(axis=0, dtype=np.float64)
     covariance = np.zeros((dimension, dimension))
     for start in range(0, count, BLOCK):
         centred = vectors[start : start + BLOCK].astype(np.float64) - mean
         covariance += centred.T @ centred / count
     eigenvalues, axes = np.linalg.eigh(covariance)
+    if eigenvalues[-1] <= np.finfo(np.float32).eps ** 2:
+        raise NotApplicableError(f"all {count} vectors of the {name} are the same, so they have no covariance")
     eigenvalues = eigenvalues.clip(min=0) + ridge * eigenvalues.clip(min=0).mean()
     if eigenvalues[0] <= eigenvalues[-1] * dimension * np.finfo(np.float64).eps:
         raise ValueError(f"the covariance of {name} is singular with ridge = {ridge}: give a larger ridge")
@@ -95,8 +99,8 @@ def _whitened(problem: Problem, text: FloatArray, ridge: float, text_covariance:
         text_mean, text_whitening = mean_and_whitening(prompts, ridge, "prompts")
     queries = normalise(problem.queries, "queries")
     queries = (queries - image_mean.astype(queries.dtype)) @ image_whitening.astype(queries.dtype)
-    whitened_text = normalise((prompts - text_mean) @ text_whitening, "whitened prompts")
-    cosines = normalise(queries, "whitened queries") @ whitened_text.T.astype(queries.dtype)
+    whitened_text = directions((prompts - text_mean) @ text_whitening, "whitened prompts")
+    cosines = directions(queries, "whitened queries") @ whitened_text.T.astype(queries.dtype)
     scores = cosines.reshape(-1, n_classes, n_prompts).max(axis=2)
     notes = {"image_statistics": "pool", "text_mean": "prompts", "text_covariance": text_covariance}
     return Prediction(scores.argmax(axis=1), scores, notes)

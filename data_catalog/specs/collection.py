@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.specs.models import BackboneSpec, DatasetSpec, MethodSettings, Spec, SuiteSpec, is_name
+from data_catalog.specs.paths import expanded
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.specs.toml import read_toml
 
@@ -31,12 +32,12 @@ class Specs:
     """Specs in a list of folders, each with `datasets`, `backbones`, `prompts`, `methods` and `suites` inside.
 
     A file is read when its name is asked for, so a broken one stands in nobody else's way. `data` is where datasets lie
-    that do not say where they are; `digests` remembers the digests of files that specs name.
+    that do not say where they are; `digests` remembers those of the files that specs name.
     """
 
     folders: tuple[Path, ...]
     data: Path = Path("data")
-    digests: Path = Path("digests.json")
+    digests: Path | None = None
     looked_in: tuple[Path, ...] = ()
     """`folders`, and those that would be among them if they existed."""
 
@@ -45,7 +46,7 @@ class Specs:
         """Return the shipped specs, those in `DAT_SPECS` (or `specs` in the current folder), and the imported ones."""
         shipped = Path(str(resources.files("data_catalog.specs")))
         own = os.environ.get("DAT_SPECS")
-        folders = [Path(folder).absolute() for folder in own.split(os.pathsep) if folder] if own else []
+        folders = [expanded(folder) for folder in own.split(os.pathsep) if folder] if own else []
         for folder in folders:
             if not folder.is_dir():
                 raise UserError(
@@ -54,9 +55,9 @@ class Specs:
         here = Path("specs").absolute()
         if not own and here.is_dir():
             folders = [here]
-        data = Path(os.environ.get("DAT_DATA") or home.root / "data").absolute()
+        data = expanded(os.environ.get("DAT_DATA") or home.root / "data")
         looked_in = (shipped, *(folders or [here]), home.specs)
-        return cls((shipped, *folders, home.specs), data, home.root / "digests.json", looked_in)
+        return cls((shipped, *folders, home.specs), data, home.digests, looked_in)
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of all specs of a kind."""

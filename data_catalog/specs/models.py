@@ -34,8 +34,9 @@ class SimulatedSource(Spec):
 class ImageSource(Spec):
     """Images read or drawn by a loader of `dat_lib.datasets`; `settings` are its arguments and part of every key.
 
-    `root` is the folder the files lie in, from the spec file's own folder where it is relative; by default the
-    dataset's folder in `DAT_DATA`. Up to `tolerance` unreadable images are left out and counted; one more fails it.
+    `root` is the folder the files lie in, from the spec file's own folder where it is relative (`~` is the user's home
+    folder); by default the dataset's folder in `DAT_DATA`. Up to `tolerance` unreadable images are left out and
+    counted; one more fails it.
     """
 
     kind: Literal["waterbirds", "celeba", "fmow", "covid", "sample_table", "image_folder", "toybirds"]
@@ -76,7 +77,7 @@ class BackboneSpec(Spec):
     """A vision-language model. `precomputed` ones exist as imported embeddings only.
 
     `settings` are arguments of the library's loader and part of every key. `weights` is a local checkpoint file or
-    folder, from the spec file's own folder where it is relative; what is in it is a fact, where it lies is not.
+    folder, named as a dataset's `root` is; what is in it is a fact, where it lies is not.
     `logit_scale` is for embeddings without a model at hand; a model brings its own.
     """
 

@@ -36,6 +36,13 @@ class PromptSet(Spec):
             raise ValueError("give at least one word, and each only once")
         return words
 
+    @field_validator("classes")
+    @classmethod
+    def _more_than_one(cls, words: list[str]) -> list[str]:
+        if len(words) == 1:
+            raise ValueError("with one class there is nothing to classify: give at least two")
+        return words
+
     @model_validator(mode="after")
     def _well_formed(self) -> "PromptSet":
         if "class" not in self.prompts:

@@ -16,7 +16,7 @@ COMMENT ON COLUMN decisions.variant IS 'Settings that differ from the dataset''s
 COMMENT ON COLUMN decisions.seed IS 'Seed of everything random';
 COMMENT ON COLUMN decisions.action IS 'run or up to date';
 COMMENT ON COLUMN decisions.reason IS 'Why it ran: new, code, params, facts, input, missing, corrupt or forced, with names; empty when up to date';
-COMMENT ON COLUMN decisions.outcome IS 'computed, adopted (another process was computing it), up to date, reproduced or drifted (when forced), failed, or blocked (an input failed)';
+COMMENT ON COLUMN decisions.outcome IS 'computed, adopted (another process was computing it), up to date, reproduced or drifted (when forced), not applicable (the dataset cannot serve the method), failed, or blocked (an input failed)';
 COMMENT ON COLUMN decisions.key IS 'Key of the artifact; empty when it could not be known';
 COMMENT ON COLUMN decisions.seconds IS 'Time the step took';
-COMMENT ON COLUMN decisions.error IS 'What went wrong';
+COMMENT ON COLUMN decisions.error IS 'What went wrong, or why it is not applicable';

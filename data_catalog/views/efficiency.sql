@@ -1,7 +1,8 @@
 CREATE VIEW efficiency AS
 WITH RECURSIVE behind AS (
     SELECT c.dataset, c.backbone, c.method, c.variant, c.seed, c.key AS result, c.key
-    FROM store.cells c WHERE c.step = 'predictions'
+    FROM store.cells c SEMI JOIN store.artifacts r ON r.key = c.key AND r.summary ->> 'not_applicable' IS NULL
+    WHERE c.step = 'predictions'
     UNION
     SELECT b.dataset, b.backbone, b.method, b.variant, b.seed, b.result, l.parent_key
     FROM behind b JOIN store.lineage l ON l.key = b.key

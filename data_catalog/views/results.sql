@@ -19,7 +19,7 @@ LEFT JOIN store.cells q
     ON q.step = 'predictions' AND q.dataset = c.dataset AND q.backbone = c.backbone
     AND q.method = c.method AND q.variant = c.variant AND q.seed = c.seed
 LEFT JOIN store.artifacts p ON p.key = q.key
-WHERE c.step = 'metrics';
+WHERE c.step = 'metrics' AND a.summary ->> 'not_applicable' IS NULL;
 COMMENT ON VIEW results IS 'The current result of each dataset, backbone, method, variant and seed. Accuracies are in percent.';
 COMMENT ON COLUMN results.dataset IS 'Name of the dataset';
 COMMENT ON COLUMN results.backbone IS 'Name of the vision-language model';

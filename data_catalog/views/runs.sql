@@ -3,7 +3,8 @@ SELECT
     r.run_id, r.started, r.finished, r.status, r.command, r.request, r.host, r.pid,
     count(d.cell) FILTER (d.outcome IN ('computed', 'adopted', 'reproduced', 'drifted')) AS computed,
     count(d.cell) FILTER (d.outcome = 'up to date') AS up_to_date,
-    count(d.cell) FILTER (d.outcome IN ('failed', 'blocked')) AS failed
+    count(d.cell) FILTER (d.outcome IN ('failed', 'blocked')) AS failed,
+    count(d.cell) FILTER (d.outcome = 'not applicable') AS not_applicable
 FROM store.runs r LEFT JOIN store.decisions d ON d.run_id = r.run_id
 GROUP BY ALL;
 COMMENT ON VIEW runs IS 'One row for each run or import.';
@@ -18,3 +19,4 @@ COMMENT ON COLUMN runs.pid IS 'Process';
 COMMENT ON COLUMN runs.computed IS 'Cells computed';
 COMMENT ON COLUMN runs.up_to_date IS 'Cells that needed nothing';
 COMMENT ON COLUMN runs.failed IS 'Cells that failed, or could not run because an input failed';
+COMMENT ON COLUMN runs.not_applicable IS 'Cells that the run found not applicable to their dataset';

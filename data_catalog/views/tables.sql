@@ -10,7 +10,7 @@ CREATE TABLE store.artifacts (
 );
 CREATE TABLE store.lineage (key VARCHAR, role VARCHAR, parent_key VARCHAR, parent_content VARCHAR);
 CREATE TABLE store.runs (
-    run_id VARCHAR, size BIGINT, started TIMESTAMPTZ, finished TIMESTAMPTZ, status VARCHAR,
+    run_id VARCHAR, size BIGINT, stamp BIGINT, started TIMESTAMPTZ, finished TIMESTAMPTZ, status VARCHAR,
     command VARCHAR, request JSON, host VARCHAR, pid BIGINT
 );
 CREATE TABLE store.decisions (
@@ -18,6 +18,12 @@ CREATE TABLE store.decisions (
     dataset VARCHAR, backbone VARCHAR, method VARCHAR, variant VARCHAR, seed INTEGER,
     action VARCHAR, reason VARCHAR, key VARCHAR, outcome VARCHAR, seconds DOUBLE, error VARCHAR,
     difference DOUBLE, wg_change DOUBLE, avg_change DOUBLE
+);
+-- Data files that views read, as their manifests name them.
+CREATE TABLE store.files (key VARCHAR, step VARCHAR, cell VARCHAR, path VARCHAR, sha256 VARCHAR);
+-- What cannot be trusted or is not there: kind is manifest, record, missing or quarantined; key is the run of a record.
+CREATE TABLE store.damage (
+    kind VARCHAR, step VARCHAR, key VARCHAR, cell VARCHAR, stamp BIGINT, problem VARCHAR
 );
 -- The artifact that each cell stands for now. Cells that come out the same, such as a swept setting that equals the
 -- default, share one artifact.

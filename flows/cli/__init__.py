@@ -5,13 +5,19 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; a person's mistake is a message and exit code 2, never a stack trace."""
+    """Run the command line; a person's mistake is a message and an exit code, never a stack trace."""
     # A plan makes many small objects and no rings of them: looking for rings cost it a quarter of its time.
     gc.set_threshold(100_000)
-    from flows.cli.unchanged import answered
+    from flows.cli.interruption import INTERRUPTED, leave
 
-    if answered(sys.argv[1:]):
-        sys.exit(0)
-    from flows.cli.app import run
+    try:
+        from flows.cli.unchanged import answered
 
-    sys.exit(run())
+        code = 0
+        if not answered(sys.argv[1:]):
+            from flows.cli.app import run
+
+            code = run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    leave(code)

@@ -1,12 +1,15 @@
 """The commands of `dat`. Each module of this package holds those that belong together."""
 
+import sys
+
 import typer
 
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError, UserError
 from flows.cli import computing, importing, keeping, looking, prompting, reporting
+from flows.cli.interruption import INTERRUPTED
 from flows.cli.output import complain, note
 
-_INTERRUPTED = 130
+_FAILED, _REFUSED = 1, 2
 
 app = typer.Typer(
     name="dat",
@@ -19,8 +22,14 @@ app = typer.Typer(
 
 State lives in `DAT_HOME` (default: `.dat` in the current folder), your own specs in `DAT_SPECS` (default: `specs`).
 
-Exit codes: 0 done, 1 some cells failed or something was damaged, 2 wrong usage or input, 3 something is stale
-(`dat plan --check`).
+Exit codes:
+
+- 0: done.
+- 1: it began and something failed: cells, a damaged file, a question over its limit, a machine that refuses (full disk,
+  no permission, a server that does not answer). What was finished is kept.
+- 2: refused before it began: wrong usage, a spec or an input that cannot be used. Nothing was changed.
+- 3: something is stale (`dat plan --check`).
+- 130: stopped by Ctrl-C.
 
 Begin with `dat run demo`, then `dat sql "SELECT * FROM leaderboard"`.
 """,
@@ -56,9 +65,10 @@ def run() -> int:
         app()
     except UserError as error:
         complain(error)
-        return 2
+        return _FAILED if isinstance(error, FailureError) else _REFUSED
     except SystemExit as request:
-        if request.code == _INTERRUPTED:
-            note("stopped; finished work is kept, and the same command goes on from there")
+        if request.code == INTERRUPTED:
+            kept = "; finished work is kept, and the same command goes on from there"
+            note(f"stopped{kept if sys.argv[1:2] == ['run'] else ''}")
         return int(request.code or 0)
     return 0

@@ -2,20 +2,24 @@
 
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from data_catalog.code_memory import CodeMemory
 from data_catalog.code_version import CodeVersions
+from data_catalog.errors import begun
 from data_catalog.home import Home
 from data_catalog.planner import Decision, Planner
+from data_catalog.reader import Questions
 from data_catalog.store import Store
 from data_catalog.unchanged import Stamps, clock
-from flows.cli.leaderboard import print_leaderboard
-from flows.cli.live import LiveSteps
+from flows.cli.leaderboard import not_applicable, print_leaderboard
+from flows.cli.live import LiveReading, LiveSteps
 from flows.cli.output import AsJson, console, copied, errors, note, print_json, print_table
 from flows.cli.showing import escape, shortened
 from flows.cli.unchanged import question
@@ -70,6 +74,8 @@ def run(
     """Compute what is stale, and nothing else.
 
     Interrupt it whenever you like: the same command goes on where it was. A cell that fails does not stop the others.
+    A method that a dataset cannot serve (no group has enough references) is not applicable: it is listed with the
+    reason, has no number, and did not fail.
     The work is run by Prefect: on the server that `PREFECT_API_URL` names, or on a temporary one. What is up to date,
     the catalog decides.
 
@@ -102,12 +108,14 @@ def run(
             code=memory.code,
         )
     memory.sources.save()
-    with copied("stdout") as printed:
+    with copied("stdout") as printed, memory.remarks():
         _print_result(home, requested, result, as_json=as_json)
     if all(outcome.outcome == "up to date" for outcome in result.outcomes):
         memory.keep(requested, printed.text, result.run_id)
     if report and not as_json and any(outcome.action == "run" and not outcome.failed for outcome in result.outcomes):
-        console.print(f"report: {escape(str(write_report_on(requested, home)))}")
+        with begun():
+            page = write_report_on(requested, home)
+        console.print(f"report: {escape(str(page))}")
     if result.failed:
         raise typer.Exit(1)
 
@@ -121,6 +129,7 @@ def _print_result(home: Home, requested: Requested, result: "BenchmarkResult", *
                 "outcomes": counts,
                 "failed": [{"cell": o.cell.name, "outcome": o.outcome, "error": o.error} for o in result.failed],
                 "drifted": [{"cell": o.cell.name, **o.drift} for o in result.drifted],
+                "not_applicable": _not_applicable(home, requested),
             }
         )
         return
@@ -136,6 +145,17 @@ def _print_result(home: Home, requested: Requested, result: "BenchmarkResult", *
         errors.print(f"[bold red]{len(result.failed)} cells failed:[/]")
         for outcome in result.failed:
             errors.print(f"  {escape(outcome.cell.name)}: {escape(shortened(outcome.error))}")
+
+
+def _not_applicable(home: Home, requested: Requested) -> list[dict[str, object]]:
+    """Return which of the results asked for the datasets cannot serve, and why; also those found out earlier."""
+    asked = {_place(cell.address) for cell in requested.cells if cell.step == "metrics"}
+    with Questions(home) as questions:
+        return [entry for entry in not_applicable(questions) if _place(entry) in asked]
+
+
+def _place(address: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(address[name] for name in ("dataset", "backbone", "method", "variant", "seed"))
 
 
 def _number(value: float | None) -> str:
@@ -199,12 +219,19 @@ class Memory:
 
     def resolved(self, request: Request) -> Requested:
         """Return the cells that are asked for, after saying what is left out."""
-        requested = resolve(request, self._home)
-        with copied("stderr") as told:
+        with LiveReading() as live:
+            requested = resolve(request, self._home, live)
+        with self.remarks():
             for remark in requested.left_out:
                 note(remark)
-        self._remarks = told.text
         return requested
+
+    @contextmanager
+    def remarks(self) -> Iterator[None]:
+        """Keep what is said on standard error meanwhile, as a part of the answer."""
+        with copied("stderr") as told:
+            yield
+        self._remarks += told.text
 
     def keep(self, requested: Requested, printed: str, run_id: str = "") -> None:
         """Keep what was said: everything is up to date."""

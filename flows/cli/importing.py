@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from data_catalog.cell import Cell
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError
 from data_catalog.home import Home
+from data_catalog.specs.paths import expanded
 from data_catalog.store import Store
 from flows.cli.output import AsJson, console, print_json
 from flows.cli.showing import escape
@@ -38,13 +39,13 @@ def embeddings(
     from flows.running import run_benchmark
     from tasks.importing import import_embeddings
 
-    home = Home.from_environment()
+    home, folder = Home.from_environment(), expanded(folder)
 
     def compute(cells: Sequence[Cell]) -> None:
         request = f"{folder} as {dataset} by {backbone}"
         result = run_benchmark(cells, Store(home), command="import", request=request)
         if result.failed:
-            raise UserError(result.failed[0].error, where=str(folder))
+            raise FailureError(result.failed[0].error, where=str(folder))
 
     found = import_embeddings(home, folder, dataset, backbone, compute)
     if as_json:

@@ -12,10 +12,15 @@ from data_catalog.errors import UserError
 from data_catalog.gc import SCOPES, Scope, collect
 from data_catalog.home import Home
 from data_catalog.index import update_index
+from data_catalog.specs.paths import expanded
 from data_catalog.store import Store
 from data_catalog.verify import verify as verify_store
+from data_catalog.verify import verify_sources
+from flows.cli.live import LiveReading
 from flows.cli.output import AsJson, console, errors, print_json, print_table, size_text
 from flows.cli.showing import escape, shortened
+
+_SHOWN = 20
 
 
 def validate(
@@ -33,7 +38,7 @@ def validate(
     from tasks.checking import check_specs
 
     specs = Specs.from_environment(Home.from_environment())
-    checked, problems = check_specs(specs, [path.absolute() for path in files] if files else None)
+    checked, problems = check_specs(specs, [expanded(path) for path in files] if files else None)
     if as_json:
         print_json({"checked": len(checked), "problems": [{"file": p.where, "problem": p.problem} for p in problems]})
     else:
@@ -46,12 +51,30 @@ def validate(
         raise typer.Exit(2)
 
 
-def verify(as_json: AsJson = False) -> None:
+def verify(
+    sources: Annotated[
+        bool,
+        typer.Option("--sources", help="Read the files of datasets and models instead, whatever their times."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Read every artifact again, compare it with its digest, and set aside what is damaged.
 
     Exit code 1 when something was damaged; `dat run` then computes just that again.
+
+    With `--sources`, images, tables and weights are read again that were looked at before. A plan reads those that have
+    a new size or time; this finds what has changed without. Exit code 1 when something has; `dat plan` then names what
+    depends on it.
+
+    Examples:
+
+        dat verify
+        dat verify --sources
     """
     home = Home.from_environment()
+    if sources:
+        _verify_sources(home, as_json=as_json)
+        return
     with Progress(console=errors, disable=not errors.is_terminal, transient=True) as bar:
         task = bar.add_task("verifying")
         found = verify_store(Store(home), progress=lambda done, total: bar.update(task, completed=done, total=total))
@@ -65,6 +88,26 @@ def verify(as_json: AsJson = False) -> None:
             console.print(f"[red]damaged[/] {escape(damage.file)} ({escape(name)}): {escape(damage.problem)}")
         console.print(f"{found.artifacts} artifacts, {size_text(found.bytes)} read, {len(found.damaged)} damaged")
     if found.damaged:
+        raise typer.Exit(1)
+
+
+def _verify_sources(home: Home, *, as_json: bool) -> None:
+    with LiveReading() as live:
+        found = verify_sources(home, live)
+    unnoticed = [path for source in found.values() for path in source.unnoticed]
+    if as_json:
+        print_json({name: asdict(source) for name, source in found.items()})
+    else:
+        for path in unnoticed[:_SHOWN]:
+            console.print(f"[red]changed[/] {escape(path)}: other content, although its size and times are the same")
+        if len(unnoticed) > _SHOWN:
+            console.print(f"… and {len(unnoticed) - _SHOWN:,} more")
+        files, changed = (sum(getattr(source, name) for source in found.values()) for name in ("files", "changed"))
+        console.print(
+            f"{files:,} files of {len(found)} datasets, models and imports read, {changed:,} changed, "
+            f"{len(unnoticed):,} of them without a trace"
+        )
+    if unnoticed:
         raise typer.Exit(1)
 
 

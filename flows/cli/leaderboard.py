@@ -7,7 +7,7 @@ from typing import Any
 
 from data_catalog.home import Home
 from data_catalog.reader import Questions
-from flows.cli.output import console, print_table
+from flows.cli.output import console, print_table, warn
 from flows.cli.showing import escape
 
 _WORTH_SAYING = 0.001
@@ -29,6 +29,8 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
         cut_prompts: defaultdict[tuple[Any, Any], list[str]] = defaultdict(list)
         for dataset, backbone, prompt in questions.ask(_CUT_PROMPTS).rows:
             cut_prompts[dataset, backbone].append(str(prompt))
+        absent = not_applicable(questions)
+        warn(questions.warnings)
     for dataset, backbone in sorted(wanted):
         every = entries[dataset, backbone]
         ranked = _worth_listing(every)
@@ -44,6 +46,27 @@ def print_leaderboard(home: Home, wanted: set[tuple[Any, Any]]) -> None:
                 console.print(f"[yellow]{escape(backbone)}[/] cannot read this prompt to its end: {escape(prompt)}")
             if len(every) > len(ranked):
                 console.print(f"… and {len(every) - len(ranked)} more with other settings: see the report, or dat sql")
+        _print_not_applicable(
+            [entry for entry in absent if (entry["dataset"], entry["backbone"]) == (dataset, backbone)]
+        )
+
+
+def not_applicable(questions: Questions) -> list[dict[str, Any]]:
+    """Return the methods that cannot do on a dataset what their name says, with the reason."""
+    columns = "dataset, backbone, method, variant, seed, reason"
+    return questions.ask(f"SELECT {columns} FROM not_applicable ORDER BY ALL").records()
+
+
+def _print_not_applicable(entries: list[dict[str, Any]]) -> None:
+    """Print the reasons, each once, with the methods that it keeps from a result."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        if _name(entry) not in names[entry["reason"]]:
+            names[entry["reason"]].append(_name(entry))
+    for reason, methods in names.items():
+        more = f" and {len(methods) - _LISTED} more" if len(methods) > _LISTED else ""
+        who = escape(", ".join(methods[:_LISTED]) + more)
+        console.print(f"[yellow]not applicable[/]: {who}: {escape(reason)}")
 
 
 def _worth_listing(ranked: list[dict[str, Any]]) -> list[dict[str, Any]]:

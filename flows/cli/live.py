@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from threading import Lock
 from types import TracebackType
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from data_catalog.cell import Cell
 from flows.cli.output import errors
 from flows.cli.showing import escape
 from tasks.watching import CellOutcome
 
-_ORDER = ("computed", "adopted", "reproduced", "drifted", "up to date", "failed", "blocked")
-_COLOURS = {"failed": "red", "blocked": "red", "drifted": "yellow", "up to date": "dim"}
+_ORDER = ("computed", "adopted", "reproduced", "drifted", "up to date", "not applicable", "failed", "blocked")
+_COLOURS = {"failed": "red", "blocked": "red", "drifted": "yellow", "not applicable": "yellow", "up to date": "dim"}
 
 
 class LiveSteps:
@@ -79,9 +87,39 @@ class LiveSteps:
             self._progress.console.print(_line(outcome))
 
 
+class LiveReading:
+    """Shows how far the reading of new and changed files is: called with a source, files done and in all."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("reading the files of {task.description}"),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=errors,
+            disable=not errors.is_terminal,
+            transient=True,
+        )
+        self._bars: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "LiveReading":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Show it."""
+        if name not in self._bars:
+            self._bars[name] = self._progress.add_task(escape(name), total=total)
+        self._progress.update(self._bars[name], completed=done, total=total)
+
+
 def _line(outcome: CellOutcome) -> str:
-    colour = "red" if outcome.failed else "green"
-    reason = f"[dim]({escape(outcome.reason)})[/]" if outcome.reason else ""
+    colour = _COLOURS.get(outcome.outcome, "green")
+    why = outcome.error if outcome.outcome == "not applicable" else outcome.reason
+    reason = f"[dim]({escape(why)})[/]" if why else ""
     return f"[{colour}]{outcome.outcome:>10}[/] {escape(outcome.cell.name)} {reason} [dim]{outcome.seconds:.2f} s[/]"
 
 

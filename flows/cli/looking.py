@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +14,27 @@ from rich.tree import Tree
 from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.planner import Planner
-from data_catalog.reader import Answer, index_condition, query
+from data_catalog.question_limits import (
+    MEMORY_VARIABLE,
+    ROWS_VARIABLE,
+    TIMEOUT_VARIABLE,
+    Limits,
+    default_memory,
+    parse_memory,
+    parse_rows,
+    parse_seconds,
+)
+from data_catalog.reader import Answer, Questions, index_condition, query
 from data_catalog.runs import is_running
 from data_catalog.store import Store
-from flows.cli.output import AsJson, console, note, print_json, print_table, size_text
+from flows.cli.interruption import orderly_termination
+from flows.cli.live import LiveReading
+from flows.cli.output import AsJson, complain, console, note, print_json, print_table, size_text, warn
 from flows.cli.showing import escape, no_formula, shown
 
 _WIDEST = 20
+_SHOWN_ROWS = 40
+_LISTED = 20
 
 
 class Format(StrEnum):
@@ -46,13 +61,41 @@ def sql(
     ] = None,
     output: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.table,
     shell: Annotated[bool, typer.Option("--shell", help="Ask one question after the other.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where data behind the answer is damaged, missing or unverified.")
+    ] = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option(envvar=TIMEOUT_VARIABLE, metavar="SECONDS", help="Stop a question that takes longer."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            envvar=MEMORY_VARIABLE,
+            metavar="SIZE",
+            help="Memory for a question, and as much again for its rows, such as 4GB; by default a quarter of all.",
+        ),
+    ] = None,
+    max_rows: Annotated[
+        str | None,
+        typer.Option(
+            envvar=ROWS_VARIABLE,
+            metavar="N",
+            help=f"Rows to show, 0 for all; by default {_SHOWN_ROWS} in a table on a terminal, else all.",
+        ),
+    ] = None,
 ) -> None:
-    """Ask the catalog a question in SQL.
+    """Ask the catalog a question in SQL. Ctrl-C stops it.
 
     Views: results, group_accuracy, predictions, comparisons, leaderboard, paper, vs_paper, artifacts, lineage, runs,
     decisions, drift, costs and others: `--shell` and `.views` lists them all. `DESCRIBE results` lists columns; `SELECT
     column_name, comment FROM duckdb_columns() WHERE table_name = 'results'` explains them. In CSV, a text that a
-    spreadsheet would take for a formula has an apostrophe before it; JSON has it as it is.
+    spreadsheet would take for a formula has an apostrophe before it; JSON has it as it is. A question that goes over
+    its time or memory is stopped, with exit code 1.
+
+    Data files are checked by their digests before they are first asked about, when they have changed, and once a day.
+    What is damaged, missing or unverified behind an answer is named in warnings on standard error. `--strict` prints no
+    such answer and ends with exit code 1.
 
     Examples:
 
@@ -62,18 +105,39 @@ def sql(
         dat sql --shell
     """
     home = Home.from_environment()
+    limits = _limits(timeout, memory, max_rows, output)
     if shell:
         from flows.cli.shell import run_shell
 
-        run_shell(home, lambda answer: _print_answer(answer, output))
+        with orderly_termination():
+            run_shell(home, lambda answer: _print_answer(answer, output, strict=strict), limits)
     elif question is None:
         raise UserError("what is the question?", remedy='dat sql "SELECT * FROM leaderboard", or dat sql --shell')
     else:
-        _print_answer(query(home, question), output)
+        with orderly_termination():
+            printed = _print_answer(query(home, question, limits=limits), output, strict=strict)
+        if not printed:
+            raise typer.Exit(1)
 
 
-def _print_answer(answer: Answer, output: Format) -> None:
+def _limits(timeout: str | None, memory: str | None, max_rows: str | None, output: Format) -> Limits:
+    """Return the limits that options or variables set, else the default ones."""
+    by_default = _SHOWN_ROWS if output is Format.table and console.is_terminal else 0
+    rows = parse_rows(max_rows) if max_rows else by_default
+    return Limits(
+        parse_seconds(timeout) if timeout else None,
+        parse_memory(memory) if memory else default_memory(),
+        rows or None,
+    )
+
+
+def _print_answer(answer: Answer, output: Format, *, strict: bool = False) -> bool:
+    """Print an answer and its warnings; return whether it was printed, which `strict` allows without warnings only."""
     _mention_index(answer)
+    warn(answer.warnings)
+    if strict and answer.warnings:
+        complain(UserError("this answer cannot be vouched for", where="--strict", remedy="see the warnings above"))
+        return False
     if output is Format.json:
         print_json(_records(answer))
     elif output is Format.csv:
@@ -82,8 +146,12 @@ def _print_answer(answer: Answer, output: Format) -> None:
         writer.writerows([[_csv_cell(value) for value in row] for row in answer.rows])
     else:
         print_table(answer.columns, answer.rows, too_wide="records")
-        if console.is_terminal:
-            console.print(f"[dim]{len(answer.rows)} rows[/]")
+        if console.is_terminal and answer.total == len(answer.rows):
+            console.print(f"[dim]{answer.total} rows[/]")
+    if answer.total != len(answer.rows):
+        of_all = "; there are more" if answer.total is None else f" of {answer.total:,}"
+        note(f"the first {len(answer.rows):,} rows{of_all} (--max-rows 0 shows all)")
+    return True
 
 
 def _csv_cell(value: Any) -> Any:
@@ -122,6 +190,7 @@ def why(
         [name],
     )
     now = _present_state(home, name)
+    warn(dict.fromkeys(decisions.warnings + versions.warnings))
     current = next((record for record in versions.records() if record["current"]), None)
     lineage = _lineage(home, current["key"]) if current else []
     if as_json:
@@ -150,7 +219,10 @@ def why(
 
 
 def status(as_json: AsJson = False) -> None:
-    """Show what the store holds, how large it is, and how the last runs ended."""
+    """Show what the store holds, how large it is, what is damaged or missing, and how the last runs ended.
+
+    No data file is read: `dat verify` does that.
+    """
     home = Home.from_environment()
     steps = query(
         home,
@@ -159,8 +231,8 @@ def status(as_json: AsJson = False) -> None:
     )
     runs = query(
         home,
-        "SELECT run_id, started, finished, status, command, request, computed, up_to_date, failed FROM runs "
-        "ORDER BY run_id DESC LIMIT 5",
+        "SELECT run_id, started, finished, status, command, request, computed, up_to_date, failed, not_applicable "
+        "FROM runs ORDER BY run_id DESC LIMIT 5",
     )
     recent = [
         {
@@ -170,13 +242,16 @@ def status(as_json: AsJson = False) -> None:
         for run in runs.records()
     ]
     condition = index_condition(home)
-    damaged = len(list(home.quarantine.glob("*.json")))
+    aside = len(list(home.quarantine.glob("*.json")))
+    with Questions(home) as questions:
+        damage = questions.damage()
     if as_json:
         print_json(
             {
                 "home": str(home.root),
                 "index": condition,
-                "quarantined": damaged,
+                "quarantined": aside,
+                "damage": [asdict(one) for one in damage],
                 "steps": steps.records(),
                 "runs": recent,
             }
@@ -184,8 +259,13 @@ def status(as_json: AsJson = False) -> None:
         return
     console.print(f"home   {escape(str(home.root))}{'' if home.root.exists() else ' (nothing there yet)'}")
     console.print(f"index  {escape(condition)}")
-    if damaged:
-        console.print(f"[red]{damaged} damaged artifacts are set aside; `dat run` computes them again[/]")
+    if aside:
+        console.print(f"[red]{aside} damaged artifacts are set aside; `dat run` computes them again[/]")
+    if damage:
+        console.print(f"[red]{len(damage)} damaged or missing, which answers leave out:[/]")
+        print_table(("kind", "what", "problem"), [(one.kind, one.name, one.problem) for one in damage[:_LISTED]])
+        if len(damage) > _LISTED:
+            console.print(f"… and {len(damage) - _LISTED} more (--json lists them)")
     if steps.rows:
         rows = [(step, count, current, size_text(size)) for step, count, current, size in steps.rows]
         print_table(("step", "artifacts", "current", "size"), rows)
@@ -197,7 +277,7 @@ def _run_row(run: dict[str, Any]) -> tuple[str, ...]:
     asked = json.loads(run["request"] or "{}").get("request", "")
     words = f"{run['command']} {asked}"
     request = words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"
-    total = run["computed"] + run["up_to_date"] + run["failed"]
+    total = sum(run[name] for name in ("computed", "up_to_date", "failed", "not_applicable"))
     started = run["started"].strftime("%Y-%m-%d %H:%M") if run["started"] else ""
     return run["run_id"], started, run["status"], request, f"{run['computed']} of {total}"
 
@@ -294,7 +374,9 @@ def _present_state(home: Home, name: str) -> str:
     ).records()[0]
     step = name.partition("/")[0]
     try:
-        decisions = Planner(Store(home)).plan(Graph(Specs.from_environment(home)).cells_at(address, step))
+        with LiveReading() as live:
+            cells = Graph(Specs.from_environment(home), progress=live).cells_at(address, step)
+        decisions = Planner(Store(home)).plan(cells)
     except UserError as error:
         return f"cannot be planned: {error.problem}"
     decision = next(decision for decision in decisions if decision.cell.name == name)

@@ -66,6 +66,12 @@ def note(text: str) -> None:
     errors.print(f"[dim]{escape(shortened(text))}[/]")
 
 
+def warn(warnings: Iterable[str]) -> None:
+    """Print what an answer rests on and is damaged, missing or unverified, to standard error."""
+    for text in warnings:
+        errors.print(f"[bold yellow]warning:[/] {escape(shortened(text))}")
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from data_catalog.specs.paths import expanded
 from flows.cli.output import AsJson, console, print_json, print_table
 
 
@@ -30,7 +31,7 @@ def wordnet(
     """
     from tasks.wordnet import senses
 
-    found = senses(term, folder)
+    found = senses(term, expanded(folder) if folder else None)
     if as_json:
         print_json([asdict(sense) for sense in found])
         return

@@ -8,8 +8,9 @@ import typer
 
 from data_catalog.home import Home
 from data_catalog.reader import Questions
+from data_catalog.specs.paths import expanded
 from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
-from flows.cli.output import AsJson, console, note, print_json, print_table
+from flows.cli.output import AsJson, console, note, print_json, print_table, warn
 from flows.cli.showing import escape
 from flows.request import Request, resolve, write_report_on
 
@@ -43,7 +44,7 @@ def report(
     """
     home = Home.from_environment()
     requested = resolve(Request(suite, dataset or (), backbone or (), method or (), overrides or ()), home)
-    page = write_report_on(requested, home, output)
+    page = write_report_on(requested, home, expanded(output) if output else None)
     console.print(escape(str(page)))
     if show:
         _open(page.as_uri())
@@ -76,12 +77,13 @@ def explain(
     home = Home.from_environment()
     with Questions(home) as questions:
         found = take_apart(questions, dataset, backbone, sample, method=method, variant=variant, nearest=nearest)
+        warn(questions.warnings)
     if as_json:
         print_json(asdict(found))
     else:
         _print_explanation(found)
     if output or show:
-        folder = (output or home.root / "reports" / report_name(f"explain {dataset} {backbone} {sample}")).absolute()
+        folder = expanded(output or home.root / "reports" / report_name(f"explain {dataset} {backbone} {sample}"))
         page = _write_explanation(home, found, folder)
         note(str(page))
         if show:
@@ -141,28 +143,21 @@ def _open(address: str) -> None:
 
 
 def _serve(folder: Path, port: int, *, show: bool) -> None:
-    """Offer the folder on the loopback interface, and on no other."""
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
-    from data_catalog.errors import UserError
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing of each file."""
+    """Serve the report to this machine until Ctrl-C."""
+    from data_catalog.errors import FailureError
+    from flows.report_server import ReportServer
 
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(folder)))
+        server = ReportServer(folder, port)
     except OSError as error:
-        raise UserError(
+        raise FailureError(
             f"cannot listen on port {port}: {error.strerror or error}",
             remedy="choose another: --port 0 takes a free one",
         ) from error
     with server:
-        address = f"http://127.0.0.1:{server.server_address[1]}/"
-        console.print(f"{address} (Ctrl-C ends it)")
+        console.print(f"{server.address} (Ctrl-C ends it)")
         if show:
-            _open(address)
+            _open(server.address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

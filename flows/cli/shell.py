@@ -6,18 +6,23 @@ from contextlib import suppress
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
+from data_catalog.question_limits import Limits
 from data_catalog.reader import Answer, query
-from flows.cli.output import complain, console, print_table
+from flows.cli.output import complain, console, note, print_table
 
 _HELP = """Write SQL and end it with a semicolon. Commands:
   .views          what can be asked
   .columns VIEW   its columns, explained
   .help           this
-  .quit           or Ctrl-D"""
+  .quit           or Ctrl-D
+Ctrl-C stops a question."""
 
 
-def run_shell(home: Home, show: Callable[[Answer], None]) -> None:
-    """Answer statements from the terminal, or from a pipe, until it ends. A wrong one ends nothing."""
+def run_shell(home: Home, show: Callable[[Answer], object], limits: Limits) -> None:
+    """Answer statements from the terminal, or from a pipe, until it ends.
+
+    Neither a wrong question nor one that is stopped or goes over a limit ends the shell.
+    """
     if sys.stdin.isatty():
         with suppress(ImportError):
             import readline  # noqa: F401  (gives input() its history)
@@ -27,12 +32,14 @@ def run_shell(home: Home, show: Callable[[Answer], None]) -> None:
         if statement in (".quit", ".exit"):
             return
         try:
-            _answer(home, statement, show)
+            _answer(home, statement, show, limits)
         except UserError as error:
             complain(error)
+        except KeyboardInterrupt:
+            note("stopped")
 
 
-def _answer(home: Home, statement: str, show: Callable[[Answer], None]) -> None:
+def _answer(home: Home, statement: str, show: Callable[[Answer], object], limits: Limits) -> None:
     command, _, argument = statement.partition(" ")
     if command == ".views":
         sql = "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' ORDER BY ALL"
@@ -43,7 +50,7 @@ def _answer(home: Home, statement: str, show: Callable[[Answer], None]) -> None:
     elif command.startswith("."):
         console.print(_HELP)
     else:
-        show(query(home, statement))
+        show(query(home, statement, limits=limits))
 
 
 def _statements() -> Iterator[str]:

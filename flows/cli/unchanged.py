@@ -20,7 +20,7 @@ def answered(words: list[str]) -> bool:
     """Give the answer of the same command again, if nothing has changed since. False when it must be worked out."""
     if not words or words[0] not in _COMMANDS:
         return False
-    home = os.path.abspath(os.environ.get("DAT_HOME") or ".dat")
+    home = os.path.abspath(os.path.expanduser(os.environ.get("DAT_HOME") or ".dat"))
     answer = Stamps(home).find(question(words))
     if answer is None or (answer["run_id"] and not _confirmed(home, str(answer["run_id"]), words)):
         return False

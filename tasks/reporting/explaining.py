@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dat_lib.arrays import normalise
 from dat_lib.translation import similarities, translate
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError, UserError
 from data_catalog.manifest import Manifest
 from data_catalog.reader import Questions
 from data_catalog.step_views import unpatterned
@@ -171,6 +171,8 @@ def _prediction(
             f"there are no predictions of {method} for {dataset} × {backbone}{f' with {variant}' if variant else ''}",
             remedy=f"compute them: dat run --dataset {dataset} --backbone {backbone} --method {method}{settings}",
         )
+    if reason := made.summary.get("not_applicable"):
+        raise UserError(f"{method} is not applicable to {dataset} × {backbone}: {reason}")
     found = _rows(questions, made, [sample_id])
     if not found:
         sql = "SELECT sample_id FROM read_parquet(?) ORDER BY sample_id LIMIT 3"
@@ -197,7 +199,7 @@ def _words(questions: Questions, address: tuple[str, str, str, str]) -> tuple[li
 def _manifest(store: Store, step: str, key: str) -> Manifest:
     manifest = store.find(step, key)
     if manifest is None:
-        raise UserError(f"the {step} behind this prediction are gone", remedy="`dat run` computes them again")
+        raise FailureError(f"the {step} behind this prediction are gone", remedy="`dat run` computes them again")
     return manifest
 
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from data_catalog.errors import UserError
+from data_catalog.errors import FailureError, UserError
 from data_catalog.locking import lock
 from tasks.reporting.document import Report, Table
 from tasks.reporting.html import as_html
@@ -42,7 +42,7 @@ def publish(report: Report, folder: Path) -> Path:
             finally:
                 _remove_drafts(folder.parent)
     except OSError as error:
-        raise UserError(f"the report cannot be written: {error}", where=str(folder)) from error
+        raise FailureError(f"the report cannot be written: {error}", where=str(folder)) from error
     return folder / "index.html"
 
 

@@ -12,12 +12,13 @@ from tasks.reporting.diagnostics import diagnostics_section
 from tasks.reporting.document import Record, Report
 from tasks.reporting.examples import examples_section
 from tasks.reporting.groups import groups_section
+from tasks.reporting.not_applicable import not_applicable_section
 from tasks.reporting.paper import paper_section
 from tasks.reporting.publishing import publish
 from tasks.reporting.results import headline, ranking, results_section
 from tasks.reporting.scope import Scope
 from tasks.reporting.theory import theory_section
-from tasks.reporting.upkeep import changes_section, costs_section, failures_section, provenance_section
+from tasks.reporting.upkeep import changes_section, costs_section, damage_section, failures_section, provenance_section
 
 
 def write_report(
@@ -37,6 +38,7 @@ def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Seque
         scope = Scope.of(questions, cells)
         ranked = ranking(scope)
         failures = failures_section(scope, remarks)
+        not_applicable = not_applicable_section(scope) if scope.results else None
         theory = theory_section(scope)
         on_results = (
             results_section(scope, ranked),
@@ -49,12 +51,16 @@ def gather(home: Home, cells: Iterable[Cell], *, title: str = "", remarks: Seque
         sections = [
             *(on_results if scope.results or theory is None else ()),
             *([theory] if theory else ()),
+            *([not_applicable] if not_applicable else ()),
             costs_section(scope),
             failures,
             changes_section(scope),
             provenance_section(scope),
         ]
         sentences = headline(ranked) or (theory.text[:1] if theory else ["No result is there yet."])
+        if questions.warnings:
+            sections.insert(0, damage_section(questions))
+            sentences = ["Data behind this report is missing or damaged: see below.", *sentences]
         failed = sum(len(table.records) for table in failures.tables)
         return Report(
             title or "dat-bench report", datetime.now(UTC), sentences, _tiles(scope, ranked, failed), sections

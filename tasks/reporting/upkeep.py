@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from data_catalog.reader import Questions
 from tasks.reporting.document import Column, Section
+from tasks.reporting.not_applicable import places_not_applicable
 from tasks.reporting.scope import Scope
 
 _STEP_COSTS = """SELECT c.step, c.dataset, c.backbone, count(*) AS artifacts, sum(c.seconds) AS seconds,
@@ -16,7 +18,7 @@ ORDER BY min(c.created), c.step, c.dataset, c.backbone"""
 _METHOD_COSTS = """SELECT c.dataset, c.backbone, c.method, c.seconds, c.cpu_seconds, c.rows AS images,
     c.rows / nullif(c.seconds, 0) AS images_per_second
 FROM costs c JOIN artifacts a USING (key)
-WHERE a.current AND c.step = 'predictions' AND c.variant = '' AND {where}
+WHERE a.current AND c.step = 'predictions' AND a.rows > 0 AND c.variant = '' AND {where}
 ORDER BY c.dataset, c.backbone, c.seconds DESC"""
 
 _FAILED = """SELECT cell, outcome, reason, error, run_id, decided
@@ -114,6 +116,11 @@ def costs_section(scope: Scope) -> Section:
     return Section("costs", "Costs", tables=[steps, methods] if methods.records else [steps])
 
 
+def damage_section(questions: Questions) -> Section:
+    """Return what is missing, damaged or unverified behind the answers so far."""
+    return Section("damage", "Missing or damaged", [f"{warning}." for warning in questions.warnings])
+
+
 def failures_section(scope: Scope, remarks: Sequence[str]) -> Section:
     """Return which cells failed when they were last tried, what was left out, and which results are not there."""
     failed = scope.table(
@@ -134,7 +141,7 @@ def failures_section(scope: Scope, remarks: Sequence[str]) -> Section:
         tuple(row.values())
         for row in scope.ask(f"SELECT dataset, backbone, method, variant, seed FROM results WHERE {scope.where()}")
     }
-    absent = sorted(scope.results - there)
+    absent = sorted(scope.results - there - places_not_applicable(scope))
     text = list(remarks)
     if absent:
         names = ", ".join("/".join(filter(None, map(str, result[:4]))) for result in absent[:12])

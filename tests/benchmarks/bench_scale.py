@@ -20,11 +20,12 @@ from dat_lib.estimator import DAT
 from dat_lib.extraction import SHARD_ROWS
 from dat_lib.simulation import simulate
 from data_catalog.content import content_digest
+from data_catalog.file_digest import file_digest
 from data_catalog.home import Home
 from data_catalog.index import update_index
 from data_catalog.manifest import StoredFile
 from data_catalog.planner import Planner
-from data_catalog.store import Store, file_digest
+from data_catalog.store import Store
 from tests.benchmarks.synthetic_store import predictions_table, synthetic_store
 from tests.benchmarks.timing import Row, hand_on, print_table
 

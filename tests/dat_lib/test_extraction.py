@@ -1,7 +1,13 @@
 """Extraction: every image once, whatever the batches, workers, shards and devices; interruptions cost one shard."""
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,3 +209,55 @@ def test_progress_counts_every_image_also_unreadable_ones() -> None:
 def test_settings_out_of_range(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be at least"):
         list(extract(Numbers(), ROWS, [Doubler()], **wrong))
+
+
+@pytest.fixture
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, empty; its path is short, as paths of sockets must be."""
+    folder = tmp_path_factory.getbasetemp() / f"t{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    assert not list(folder.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("backbones", [1, 2])
+def test_workers_leave_no_temporary_files(temporary: Path, backbones: int) -> None:
+    during = []
+    for _ in extract(Numbers(), ROWS, [Doubler() for _ in range(backbones)], batch_size=4, workers=2, shard_rows=16):
+        during += list(temporary.rglob("*"))
+    assert during, "the workers must have had temporary files"
+    assert not list(temporary.iterdir())
+
+
+def test_an_extraction_that_is_given_up_leaves_no_temporary_files(temporary: Path) -> None:
+    shards = extract(Numbers(), ROWS, [Doubler()], batch_size=4, workers=2, shard_rows=16)
+    next(shards)
+    shards.close()
+    assert not list(temporary.iterdir())
+
+
+def test_temporary_files_of_a_killed_extraction_are_removed_by_the_next_and_those_of_a_living_one_are_not(
+    temporary: Path,
+) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from dat_lib.worker_files import worker_folder\n"
+        "with worker_folder() as folder:\n"
+        "    open(os.path.join(folder, 'listener'), 'w').close()\n"
+        "    print(folder, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command, environment = [sys.executable, "-c", code], {**os.environ, "TMPDIR": str(temporary)}
+    killed, alive = (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    )
+    with killed, alive:
+        folders = [Path(process.stdout.readline().strip()) for process in (killed, alive) if process.stdout]
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        assert sorted(folders) == sorted(temporary.iterdir())
+        list(extract(Numbers(), ROWS, [Doubler()], workers=1))
+        assert list(temporary.iterdir()) == folders[1:]
+    assert not list(temporary.iterdir())

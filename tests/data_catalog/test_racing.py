@@ -16,7 +16,7 @@ from data_catalog.reader import query
 from data_catalog.store import Store
 from data_catalog.verify import verify
 from tests.data_catalog import worlds
-from tests.data_catalog.worlds import computed, contents, counters, keys, leftovers, run
+from tests.data_catalog.worlds import computed, contents, counters, held_locks, keys, leftovers, run
 
 ARTIFACTS = 1500
 PROCESSES = 8
@@ -105,6 +105,38 @@ def test_a_key_is_computed_by_one_process_at_a_time_and_free_as_soon_as_that_one
     with Store(home).computing("k") as folder:
         assert (folder / "half.parquet").read_text() == "half", "what the dead left is for the next"
     assert leftovers(home) == set()
+
+
+def test_a_lock_is_one_process_at_a_time_although_its_file_is_removed_whenever_it_is_free(
+    processes: ForkServerContext, start, tmp_path: Path
+) -> None:
+    barrier = processes.Barrier(4)
+    rivals = [start(worlds.contend, barrier, tmp_path / "some.lock", 4.0) for _ in range(4)]
+    rounds = [rival.told() for rival in rivals]
+    assert sum(rounds) > 500
+    assert min(rounds) > 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_lock_files_of_killed_processes_are_removed_by_the_next_run_and_those_of_living_ones_are_not(
+    start, home: Home
+) -> None:
+    home.prepare()
+    killed = [start(worlds.compute_forever, home, "dead"), start(worlds.run_forever, home)]
+    alive = [start(worlds.compute_forever, home, "alive"), start(worlds.run_forever, home)]
+    for process in (*killed, *alive):
+        process.told()
+    living = held_locks(home)
+    assert len(living) == 4
+    for process in killed:
+        process.kill()
+    (home.locks / "gpus").mkdir()
+    (home.locks / "gpus" / "host-cuda-0-0.lock").touch()
+    living = held_locks(home)
+    assert len(living) == 2
+    run(home, counters(1))
+    assert sorted(home.locks.rglob("*.lock")) == sorted(living)
+    assert held_locks(home) == living
 
 
 def test_garbage_is_not_collected_while_a_run_is_on_and_is_when_it_was_killed(start, home: Home) -> None:

@@ -102,3 +102,20 @@ def test_a_file_that_could_not_be_read_for_a_moment_is_not_set_aside(
     assert next(failures, False) is False, "the file must have been read"
     assert not home.quarantine.exists()
     assert verify(Store(home)).damaged == ()
+
+
+def test_a_home_without_its_artifacts_is_missing_just_them(finished: Home, home: Home) -> None:
+    shutil.copytree(finished.root, home.root)
+    shutil.rmtree(home.objects)
+    with pytest.raises(StoreError, match="the folder is gone, and with it all artifacts") as raised:
+        verify(Store(home))
+    assert raised.value.where == str(home.objects)
+    assert "have `dat run` compute again" in str(raised.value.remedy)
+    run(home, tiny_pipeline(home))
+    assert verify(Store(home)).damaged == ()
+    shutil.rmtree(home.objects)
+    manifest = next(Store(home).manifests())
+    shutil.rmtree(home.root)
+    with pytest.raises(StoreError, match=r"home: the folder is gone\n") as raised:
+        Store(home).read(manifest)
+    assert raised.value.where == str(home.root)

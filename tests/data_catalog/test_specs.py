@@ -5,6 +5,7 @@ import pytest
 from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.specs.collection import Specs
+from data_catalog.specs.paths import expanded
 from data_catalog.specs.prompts import PromptSet
 
 
@@ -142,3 +143,26 @@ def test_variants_count_as_one_prompt_of_the_shape_and_as_several_to_embed() -> 
 def test_prompts_that_do_not_fit_are_named(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         prompts(**changes)
+
+
+def test_a_tilde_is_the_users_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir("/")
+    (tmp_path / "mine").mkdir()
+    assert expanded("~/birds") == tmp_path / "birds"
+    assert expanded("~/birds", Path("/specs")) == tmp_path / "birds"
+    assert expanded("~") == tmp_path
+    for name in ("DAT_HOME", "DAT_SPECS", "DAT_DATA"):
+        monkeypatch.setenv(name, "~/mine")
+    home = Home.from_environment()
+    specs = Specs.from_environment(home)
+    assert home.root == specs.data == specs.folders[1] == tmp_path / "mine"
+
+
+def test_other_paths_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert expanded("birds") == tmp_path / "birds"
+    assert expanded("birds", Path("/specs")) == Path("/specs/birds")
+    assert expanded("birds", Path("specs")) == tmp_path / "specs/birds"
+    assert expanded("/data/~", Path("/specs")) == Path("/data/~")
+    assert expanded("~no-such-user/birds", Path("/specs")) == Path("/specs/~no-such-user/birds")

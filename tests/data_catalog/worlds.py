@@ -8,20 +8,24 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from filelock import Timeout
 
 from data_catalog.cell import Cell
 from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
 from data_catalog.index import update_index
 from data_catalog.index_views import VIEWS
+from data_catalog.locking import lock, sweep
 from data_catalog.manifest import Manifest
 from data_catalog.planner import Planner, in_order
 from data_catalog.reader import query
@@ -191,6 +195,23 @@ def compute_forever(home: Home, key: str, told: Connection) -> None:
         (folder / "half.parquet").write_text("half")
         told.send("computing")
         signal.pause()
+
+
+def contend(start: Barrier, path: Path, seconds: float, told: Connection) -> None:
+    """Take a lock again and again for a time, and look whether its file is free between; tell how often it was held.
+
+    Whoever holds it makes a file that must not be there, and removes it: an error where two hold it.
+    """
+    mark, rounds = path.with_suffix(".mark"), 0
+    start.wait()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(Timeout), lock(path, wait=0):
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            rounds += 1
+            mark.unlink()
+        sweep(path.parent)
+    told.send(rounds)
 
 
 def run_forever(home: Home, told: Connection) -> None:

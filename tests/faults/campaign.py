@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from tests.faults.answers import damaged_answers
 from tests.faults.beside import killed_import, killed_report
 from tests.faults.clock import clock_backwards
 from tests.faults.crowd import four_runs, slow_folder, two_runs
 from tests.faults.damaged import damaged_files, damaged_leftovers, damaged_log, damaged_spec
 from tests.faults.demo import DemoWorld, killed_demo
 from tests.faults.disk import full_disk, read_only, small_files, unwritable
+from tests.faults.edited import edited_images
 from tests.faults.fault import CannotTryError, Deed, Fault
 from tests.faults.judge import judge
 from tests.faults.killed import killed
@@ -37,9 +39,11 @@ QUICK: Mapping[str, Fault] = {
     "vanishing-folder": vanishing_folder,
     "clock-backwards": clock_backwards,
     "damaged-files": damaged_files,
+    "damaged-answers": damaged_answers,
     "damaged-spec": damaged_spec,
     "damaged-leftovers": damaged_leftovers,
     "damaged-log": damaged_log,
+    "edited-images": edited_images,
 }
 OF_DEMO: Mapping[str, Fault] = {"killed-demo": killed_demo}
 ROWS: Mapping[str, Fault] = {"runs-in-one-process": runs_in_one_process, "runs-in-a-row": runs_in_a_row}

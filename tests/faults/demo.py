@@ -14,7 +14,7 @@ from random import Random
 
 from data_catalog.home import Home
 from tests.faults.fault import Deed
-from tests.faults.world import Started, World, nothing
+from tests.faults.world import Started, World, nothing, temporary_of
 
 _DAT = Path(sys.executable).with_name("dat")
 
@@ -33,10 +33,17 @@ class DemoWorld(World):
     def start(self, home: Home, *words: str, first: Callable[[], object] = nothing) -> Started:
         """Start a command."""
         output = Path(tempfile.mkdtemp(prefix="output-", dir=self.folder))
+        temporary = temporary_of(home)
+        temporary.mkdir(parents=True, exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAT_", "PREFECT_"))}
         with (output / "out").open("w") as out, (output / "err").open("w") as err:
             process = subprocess.Popen(
-                [_DAT, *words], env={**kept, "DAT_HOME": str(home.root)}, cwd=output, stdout=out, stderr=err
+                [_DAT, *words],
+                env={**kept, "DAT_HOME": str(home.root), "TMPDIR": str(temporary)},
+                cwd=output,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
         started = Started(Command(process), output)
         self._running.append(started)
@@ -48,6 +55,8 @@ class Command:
     """A command with the manners of a forked process."""
 
     process: subprocess.Popen[bytes]
+    with_helpers: bool = False
+    """Whether the processes that it has started are killed with it."""
 
     @property
     def exitcode(self) -> int | None:
@@ -64,7 +73,10 @@ class Command:
             self.process.wait(timeout)
 
     def kill(self) -> None:
-        """Kill it, and nothing that it has started."""
+        """Kill it, or it and what it has started."""
+        if self.with_helpers:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
 
@@ -74,6 +86,8 @@ def killed_demo(world: World, chance: Random, home: Home, deed: Deed) -> Iterato
     for _ in range(chance.choice((1, 1, 2))):
         moment = chance.uniform(0, world.seconds)
         started, deadline = world.start(home, *world.words), time.perf_counter() + moment
+        assert isinstance(started.process, Command)
+        started.process.with_helpers = chance.random() < 0.5
         while time.perf_counter() < deadline and not started.ended():
             time.sleep(0.01)
         ran = started.kill()

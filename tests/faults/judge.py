@@ -11,15 +11,15 @@ from data_catalog.verify import verify
 from flows.request import Request, resolve
 from tests.data_catalog.worlds import held_locks, leftovers
 from tests.faults.fault import Deed
-from tests.faults.world import World, committed, current, results
+from tests.faults.world import World, committed, current, results, temporary_of
 
 
 def judge(world: World, home: Home, deed: Deed) -> list[str]:
     """Return what is wrong with a home after a fault.
 
     Everything visible verifies, no lock is held, a rerun completes and computes just what is missing, contents and
-    results equal those of an undisturbed run, nothing that was committed is lost, and nothing is left that garbage
-    collection does not know.
+    results equal those of an undisturbed run, nothing that was committed is lost, the rerun leaves neither temporary
+    files nor lock files of dead processes, and nothing is left that garbage collection does not know.
     """
     damaged = verify(Store(home)).damaged
     complaints = [f"visible and damaged: {damage.file} ({damage.problem})" for damage in damaged]
@@ -30,6 +30,8 @@ def judge(world: World, home: Home, deed: Deed) -> list[str]:
     rerun = world.dat(home, *world.words)
     if failures := rerun.complaints(0):
         return [*complaints, *(f"the rerun: {failure}" for failure in failures)]
+    left = [*home.locks.rglob("*.lock"), *temporary_of(home).rglob("*")]
+    complaints += [f"left behind after the rerun: {path.relative_to(home.root.parent)}" for path in left]
     outcomes = rerun.outcomes()
     if outcomes.get("up to date", 0) < len(there) or sum(outcomes.values()) != len(world.expected):
         complaints.append(f"{len(there)} cells were up to date, and the rerun says {outcomes}")

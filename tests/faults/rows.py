@@ -16,7 +16,7 @@ from random import Random
 from data_catalog.home import Home
 from tests.data_catalog.worlds import leftovers
 from tests.faults.fault import Deed
-from tests.faults.world import LONG, World, take_part
+from tests.faults.world import LONG, World, take_part, use_temporary
 from tests.warm_processes import warm_processes
 
 _WORDS = ("run", "small", "--method", "zero_shot", "--force", "--json")
@@ -105,11 +105,6 @@ def run_often(home: Home, count: int, temporary: Path, told: Connection) -> None
             assert run() == 0
         gc.collect()
         told.send(_held(temporary))
-
-
-def use_temporary(folder: Path) -> None:
-    """Have this process put temporary files into a folder."""
-    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
 def _held(temporary: Path) -> Held:

@@ -9,12 +9,12 @@ import pytest
 from tests.faults.campaign import QUICK, a_world, attempt
 from tests.faults.fault import CannotTryError, Deed
 from tests.faults.judge import judge
-from tests.faults.world import World
+from tests.faults.world import World, temporary_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("faults")]
 
 # The same faults on every run of a change's checks; new ones whenever a person runs the tests.
-LEFT_OUT = ("killed-report", "two-runs", "slow-folder", "damaged-log")
+LEFT_OUT = ("killed-report", "two-runs", "slow-folder", "damaged-log", "edited-images")
 """Like others that are tried, and left to the long form for the time they take."""
 TRIES = 5
 """A fault may miss: then the next one is tried."""
@@ -52,6 +52,7 @@ def test_the_judge_sees_what_is_damaged_lost_left_behind_or_different(world: Wor
     flipped.write_bytes(bytes(flipped.stat().st_size))
     next(home.manifests.glob("predictions/*")).unlink()
     (home.root / ".unknown").touch()
+    (temporary_of(home) / "pymp-x").mkdir(parents=True)
     world.results.append(("one more",))
     try:
         complaints = "\n".join(judge(world, home, deed))
@@ -59,5 +60,6 @@ def test_the_judge_sees_what_is_damaged_lost_left_behind_or_different(world: Wor
         world.results.pop()
     assert "visible and damaged: objects/references" in complaints
     assert "lost: predictions" in complaints
+    assert "left behind after the rerun: t/pymp-x" in complaints
     assert "results differ" in complaints
     assert "left behind after collection: ['.unknown']" in complaints

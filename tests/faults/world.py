@@ -41,6 +41,8 @@ datasets = ["tiny"]
 backbones = ["simclip"]
 methods = {json.dumps(_METHODS)}
 """
+OF_THE_MACHINE = ("cannot be written", "cannot be locked", "free some space", "bring the folder back")
+"""Words of errors that are no fault of the command."""
 _SETTINGS = {"DAT_RUNNER": "inline", "DAT_REPORT": "false", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -62,7 +64,7 @@ class Ran:
         return found
 
     def complaints(self, *codes: int) -> list[str]:
-        """Return what is wrong with the way it ended: another exit code than these, or a stack trace.
+        """Return what is wrong with the way it ended: another exit code than these, a wrong one, or a stack trace.
 
         Of a command that was killed, processes that helped it may still complain.
         """
@@ -71,6 +73,8 @@ class Ran:
         if self.code == -signal.SIGKILL and self.code in codes:
             return []
         found = [] if self.code in codes else [f"exit code {self.code}: {self.out[-1000:]}{self.err[-2000:]}"]
+        if self.code == 2 and any(words in self.err for words in OF_THE_MACHINE):
+            found.append(f"the machine refused, which is exit code 1 and not 2: {self.err[-2000:]}")
         return [*found, f"a stack trace: {self.err[-3000:]}"] if "Traceback" in self.out + self.err else found
 
 
@@ -246,11 +250,23 @@ def _command(home: Home, words: tuple[str, ...], first: Callable[[], object], ou
         descriptor = os.open(output / name, os.O_WRONLY | os.O_APPEND)
         os.dup2(descriptor, number)
     take_part(home, words)
+    use_temporary(temporary_of(home))
     os.environ["DAT_INPUT_MEMORY"] = str(input_memory)
     from flows.cli import main
 
     first()
     main()
+
+
+def temporary_of(home: Home) -> Path:
+    """Return where the commands on a home put temporary files."""
+    return home.root.with_name("t")
+
+
+def use_temporary(folder: Path) -> None:
+    """Have this process put temporary files into a folder."""
+    folder.mkdir(exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
 def take_part(home: Home, words: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Bad input gets exit code 2 and a line that helps, and nothing is stored."""
+"""Bad input gets exit code 2, a machine that refuses exit code 1; both get a line that helps, and nothing is stored."""
 
 import json
 import resource
@@ -236,17 +236,45 @@ def test_shipped_specs_are_valid(dat) -> None:
     assert ran.code == 0, ran.err
 
 
-@pytest.mark.parametrize("place", ["/proc/dat-home", "file/below"])
-def test_a_home_that_cannot_be_written(dat, monkeypatch, tmp_path, place) -> None:
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("DAT_HOME", str(tmp_path / place) if place.startswith("file") else place)
+def test_a_home_that_cannot_be_written(dat, monkeypatch) -> None:
+    monkeypatch.setenv("DAT_HOME", "/proc/dat-home")
     ran = dat("run", "simulated")
-    assert ran.code == 2
+    assert ran.code == 1
     assert "cannot be written" in ran.err
     assert "DAT_HOME" in ran.err
     assert dat("doctor").code == 1
     for looking in (["plan", "simulated"], ["status"], ["sql", "SELECT count(*) FROM results"]):
         assert dat(*looking).code == 0, looking
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "simulated"),
+        ("plan", "simulated"),
+        ("report", "simulated"),
+        ("explain", "simbirds", "simclip", "test-0"),
+        ("why", "zero_shot"),
+        ("status",),
+        ("sql", "SELECT 1"),
+        ("ls", "datasets"),
+        ("validate",),
+        ("import", "embeddings", ".", *IMPORT),
+        ("verify",),
+        ("gc", "--scope", "orphans"),
+        ("catalog", "rebuild"),
+        ("doctor",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_home_that_is_a_file_is_refused_by_every_command(dat, monkeypatch, tmp_path, place, words) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("DAT_HOME", str(tmp_path / place))
+    ran = dat(*words)
+    assert ran.code == 2, ran.out
+    assert f"DAT_HOME={tmp_path / place}: {tmp_path / 'file'} is a file, not a folder" in ran.err
+    assert (tmp_path / "file").read_text() == "in the way"
 
 
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(home, tmp_path) -> None:
@@ -255,7 +283,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(home, tmp_path) ->
 
     command = [sys.executable, "-c", "from flows.cli import main; main()", "run", "simulated"]
     full = subprocess.run(command, preexec_fn=little_room, capture_output=True, text=True, timeout=120)
-    assert full.returncode == 2, full.stderr
+    assert full.returncode == 1, full.stderr
     assert "cannot be written: File too large" in full.stderr
     assert "free some space" in full.stderr
     assert "Traceback" not in full.stderr

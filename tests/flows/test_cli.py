@@ -145,6 +145,34 @@ def test_ctrl_c_stops_kindly_and_the_next_run_goes_on(home, tmp_path) -> None:
     assert finished.returncode == 0
 
 
+def test_a_terminal_shows_the_first_rows_and_how_many_there_are(home, dat, monkeypatch) -> None:
+    monkeypatch.setattr("flows.cli.output.console._force_terminal", True)
+    ran = dat("sql", "SELECT range AS n FROM range(1000000)")
+    assert "39" in ran.out
+    assert "41" not in ran.out
+    assert "the first 40 rows of 1,000,000 (--max-rows 0 shows all)" in ran.err
+    assert "40 rows" in dat("sql", "FROM range(40)").out
+    assert dat("sql", "FROM range(40)").err == ""
+    assert "41" in dat("sql", "FROM range(42)", "--max-rows", "0").out
+
+
+def test_rows_that_take_too_long_to_count_are_not_counted(home, dat) -> None:
+    ran = dat("sql", "FROM range(1000000000000)", "--max-rows", "3")
+    assert ran.code == 0
+    assert "the first 3 rows; there are more" in ran.err
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "json"])
+def test_all_rows_are_printed_into_a_pipe_unless_asked_otherwise(home, dat, monkeypatch, output: str) -> None:
+    everything = dat("sql", "SELECT 'row' AS n FROM range(50); -- all", "--format", output)
+    assert everything.out.count("row") == 50
+    assert everything.err == ""
+    monkeypatch.setenv("DAT_SQL_MAX_ROWS", "7")
+    some = dat("sql", "SELECT 'row' AS n FROM range(50);", "--format", output)
+    assert some.out.count("row") == 7
+    assert "the first 7 rows of 50" in some.err
+
+
 def test_a_closed_pipe_is_no_fault(ran, home) -> None:
     code = "from flows.cli import main; main()"
     question = "SELECT unnest(range(200000))"

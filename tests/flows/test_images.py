@@ -15,6 +15,7 @@ from PIL import Image
 
 from data_catalog.home import Home
 from tests.dat_lib.backbones.small_models import save_small_transformers
+from tests.flows.small_images import add_backbone, add_dataset
 
 ROWS = 60
 _RESUMED = "SELECT summary ->> 'resumed_at' AS n FROM artifacts WHERE step = 'image_embeddings'"
@@ -24,32 +25,9 @@ REQUEST = ("--dataset", "blobs", "--method", "zero_shot")
 @pytest.fixture
 def blobs(home: Home, tmp_path: Path) -> Path:
     """A dataset of 60 small images in a CSV, and two tiny models, all named by specs in the current folder."""
-    root = tmp_path / "blobs"
-    root.mkdir()
-    rng = np.random.default_rng(0)
-    lines = ["file,label,attribute,split"]
-    for row in range(ROWS):
-        Image.fromarray(rng.integers(0, 255, (40, 30, 3), dtype=np.uint8)).save(root / f"{row}.png")
-        split = "train" if row < 30 else "test"
-        lines.append(f"{row}.png,{['round', 'square'][row % 2]},{row // 2 % 2},{split}")
-    (root / "samples.csv").write_text("\n".join(lines) + "\n")
-    specs = tmp_path / "specs"
-    for kind in ("datasets", "backbones", "prompts"):
-        (specs / kind).mkdir(parents=True)
-    (specs / "prompts/blobs.toml").write_text(
-        'classes = ["round", "square"]\nattributes = ["dark", "light"]\n[prompts]\nclass = "a {class}"\n'
-        'attribute = "{a attribute} background"\ngroup = "a {class} on {attribute}"\n'
-    )
-    (specs / "datasets/blobs.toml").write_text(
-        'prompts = "blobs"\n[source]\nkind = "sample_table"\nroot = "../../blobs"\n'
-    )
+    root = add_dataset(tmp_path, "blobs", ROWS)
     add_backbone(tmp_path, "tiny", seed=0)
     return root
-
-
-def add_backbone(folder: Path, name: str, seed: int) -> None:
-    save_small_transformers("clip", folder / "models" / name, seed=seed)
-    (folder / f"specs/backbones/{name}.toml").write_text(f'kind = "transformers"\nweights = "../../models/{name}"\n')
 
 
 def vectors(home: Home, backbone: str = "tiny") -> dict[str, list[float]]:
@@ -151,15 +129,13 @@ def test_a_corrected_label_embeds_nothing_again(dat, home, blobs) -> None:
     table.write_text(table.read_text().replace("59.png,square", "59.png,round"))
     assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
     computed = dat("sql", "SELECT step FROM decisions WHERE run_id = 'r000002' AND outcome = 'computed'").out.split()
-    assert set(computed) == {"step", "samples", "files", "predictions", "metrics"}
+    assert set(computed) == {"step", "samples", "predictions", "metrics"}
 
 
 def test_an_image_that_changed_is_embedded_again(dat, home, blobs) -> None:
     assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
     before = vectors(home)
     Image.new("RGB", (40, 30), "red").save(blobs / "3.png")
-    table = blobs / "samples.csv"
-    table.write_text(table.read_text() + "\n")
     assert dat("run", *REQUEST, "--backbone", "tiny").code == 0
     after = vectors(home)
     assert {key for key in before if before[key] != after[key]} == {"3.png"}

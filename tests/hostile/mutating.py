@@ -258,6 +258,8 @@ def harmed_csv(text: str, chance: random.Random) -> bytes:
     """Return a CSV file with cells, rows, columns or the text itself changed."""
     if chance.random() < 0.2:
         return harmed_text(text, chance)
+    if chance.random() < 0.2:
+        return exported_csv(text, chance.choice(EXPORTS))
     rows = list(csv.reader(io.StringIO(text)))
     for _ in range(chance.choice((1, 1, 2, 5))):
         row, column = chance.randrange(len(rows)), chance.randrange(len(rows[0]))
@@ -285,6 +287,30 @@ def harmed_csv(text: str, chance: random.Random) -> bytes:
         lineterminator=chance.choice(("\n", "\n", "\r\n")),
     ).writerows(rows)
     return written.getvalue().encode("utf-8", "replace")
+
+
+EXPORTS = ("heading only", "heading without end", "semicolons", "tabs", "capitals", "byte-order mark", "UTF-16")
+"""Ways in which programs write a CSV file that is otherwise sound."""
+
+
+def exported_csv(text: str, way: str) -> bytes:
+    """Return a sound CSV file as another program writes it."""
+    heading, _, rows = text.partition("\n")
+    match way:
+        case "heading only":
+            return f"{heading}\n".encode()
+        case "heading without end":
+            return heading.encode()
+        case "semicolons":
+            return text.replace(",", ";").encode()
+        case "tabs":
+            return text.replace(",", "\t").encode()
+        case "capitals":
+            return f"{heading.title()}\n{rows}".encode()
+        case "byte-order mark":
+            return text.encode("utf-8-sig")
+        case _:
+            return text.encode("utf-16")
 
 
 PLACES = ("nothing", "folder", "fifo", "zero", "random", "memory", "loop", "dangling", "outside", "empty")

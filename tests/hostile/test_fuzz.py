@@ -8,7 +8,7 @@ from tests.hostile.kinds import KINDS
 from tests.hostile.trying import prepared
 
 CASES = {"specs": 5, "prompts": 8, "embeddings": 6, "tables": 1, "images": 1, "models": 1, "store": 2, "archives": 1}
-CASES |= {"questions": 3, "wordnet": 12, "names": 0}
+CASES |= {"questions": 3, "wordnet": 12, "names": 0, "homes": 12}
 """The kinds that need a model, a run or a report take seconds a case; names have tests of their own."""
 FOUND = {"embeddings": (1794857044383,)}
 """Seeds of cases that once failed, where no test of its own holds what they found: this one ended the process."""

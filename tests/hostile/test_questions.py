@@ -12,6 +12,7 @@ from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.index import update_index
 from data_catalog.reader import Questions
+from tests.hostile.kinds.questions import ENDLESS
 from tests.hostile.watching import World, dat, watched
 
 SECRET = "what-nobody-may-read"
@@ -69,6 +70,62 @@ WRITES = [
 def test_what_is_explained_is_not_carried_out(refused, before: str, sql: str) -> None:
     """EXPLAIN ANALYZE runs the statement behind it."""
     assert refused(before + sql)
+
+
+WRITING_CTES = [
+    "WITH x AS (DELETE FROM store.artifacts RETURNING *) SELECT * FROM x",
+    "WITH x AS (DELETE FROM store.meta) SELECT 1",
+    "WITH x AS (INSERT INTO store.runs (run_id) VALUES ('x') RETURNING *) FROM x",
+    "WITH x AS MATERIALIZED (UPDATE store.meta SET home = '' RETURNING *) SELECT * FROM x",
+    "WITH x AS (TRUNCATE store.meta) SELECT 1",
+    "WITH x AS (COPY (SELECT 1) TO '{home}/manifests/stolen.json') SELECT 1",
+    "WITH y AS (SELECT 1), x AS (COPY (SELECT 1) TO '{home}/stolen.csv') SELECT 1 UNION ALL VALUES (2)",
+    "WITH x AS (WITH y AS (DELETE FROM store.meta RETURNING *) FROM y) SELECT * FROM x",
+    "SELECT (WITH x AS (DELETE FROM store.meta RETURNING *) SELECT count(*) FROM x)",
+    "FROM query('WITH x AS (DELETE FROM store.meta RETURNING *) FROM x')",
+    "FROM json_execute_serialized_sql(json_serialize_sql('WITH x AS (DELETE FROM store.meta RETURNING *) FROM x'))",
+    'FROM "JSON_execute_serialized_SQL"(json_serialize_sql(\'WITH x AS (COPY (SELECT 1) TO "{home}/s") FROM x\'))',
+    "FROM query('FROM json_execute_serialized_sql(json_serialize_sql(''WITH x AS (TRUNCATE store.meta) SELECT 1''))')",
+]
+
+
+@pytest.mark.parametrize(
+    "before", ["", "EXPLAIN ", "EXPLAIN ANALYZE ", "explain (analyze) ", "SUMMARIZE ", "DESCRIBE "]
+)
+@pytest.mark.parametrize("sql", WRITING_CTES)
+def test_a_question_that_writes_by_the_way_is_refused(refused, before: str, sql: str) -> None:
+    """As a whole, each of these is a SELECT."""
+    assert refused(before + sql)
+    assert not refused("SELECT 1 / count(*) FROM store.meta")
+
+
+def test_a_question_about_words_that_write_is_answered(refused) -> None:
+    assert not refused(
+        """SELECT 'WITH x AS (DELETE FROM t)', '"type":"DELETE_QUERY_NODE"', '"function_name":"query"'"""
+    )
+    assert not refused('SELECT 1 AS query, 2 AS "DELETE_QUERY_NODE"')
+
+
+def test_where_the_look_at_the_statement_misses_a_write_the_transaction_refuses_it(tmp_path: Path, monkeypatch) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    monkeypatch.setattr("data_catalog.reader.check_writes_nothing", lambda *_: None)
+    with Questions(home) as questions:
+        for sql in WRITING_CTES[:5]:
+            with pytest.raises(UserError, match="read-only"):
+                questions.ask(sql)
+        assert questions.ask("SELECT count(*) FROM store.meta").rows == [(1,)]
+
+
+def test_an_endless_question_is_ended_by_its_limits(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    Home(world.home).prepare()
+    world.work.mkdir()
+    for sql in ENDLESS:
+        ran = dat(world, "sql", sql, "--timeout", "1", "--memory", "100MB", "--format", "csv")
+        assert ran.code == 1, ran
+        assert not ran.faults
+        assert "--timeout" in ran.err or "--memory" in ran.err
 
 
 @pytest.mark.parametrize("sql", ["EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT 1", "explain (analyze) FROM range(3)"])

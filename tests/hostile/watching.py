@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 EXIT_CODES = (0, 1, 2, 3)
+REFUSED = 2
 LONGEST_MESSAGE = 20_000
 MEMORY = 1_500
 """MiB by which one command may make the largest memory of the process grow."""
@@ -53,12 +54,20 @@ class World:
         """Where the user's files lie."""
         return self.folder / "work"
 
+    def stored(self) -> dict[str, tuple[int, int]]:
+        """All artifacts and specs in the home, with size and time."""
+        if not self.home.is_dir():
+            return {}
+        places = [self.home / name for name in ("manifests", "objects", "quarantine", "specs")]
+        files = [path for place in places for path in place.rglob("*") if path.is_symlink() or not path.is_dir()]
+        return {str(path): (status.st_size, status.st_mtime_ns) for path in files if (status := path.lstat())}
+
     def surroundings(self) -> dict[str, tuple[int, int, int]]:
         """Everything beside the home, with kind, size and time: native code writes unseen by Python's audit."""
         found = {}
         for folder, names, files in os.walk(self.folder):
             if Path(folder) == self.folder:
-                names.remove("home")
+                names[:] = [name for name in names if name != "home"]
             for name in (*names, *files):
                 status = (Path(folder) / name).lstat()
                 # A folder's time changes when a file beside it is made and removed again, which the audit tells.
@@ -189,7 +198,7 @@ def dat(world: World, *words: str, limit: float = 60, stdin: str = "") -> Ran:
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace"))
     faults: list[str] = []
-    code, before, memory = -1, world.surroundings(), _largest_memory()
+    code, before, memory, stored = -1, world.surroundings(), _largest_memory(), world.stored()
     with _inside(world), watched(world.home) as written:
         sys.argv, sys.stdin, sys.stdout, sys.stderr = ["dat", *words], io.StringIO(stdin), out, err
         try:
@@ -206,6 +215,8 @@ def dat(world: World, *words: str, limit: float = 60, stdin: str = "") -> Ran:
     faults += [f"reached outside DAT_HOME: {act}" for act in dict.fromkeys(written)]
     after = world.surroundings()
     faults += [f"changed {name}" for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    if code == REFUSED and world.stored() != stored:
+        faults.append("was refused before it began, and has changed what is stored")
     if _largest_memory() - memory > MEMORY:
         faults.append(f"took {_largest_memory() - memory:.0f} MiB more memory than anything before")
     texts = []

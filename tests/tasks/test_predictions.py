@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dat_lib.applicability import NotApplicableError
 from dat_lib.methods import contract, registry
 from data_catalog.home import Home
 from data_catalog.specs.collection import Specs
@@ -68,8 +69,8 @@ def test_the_pool_is_the_split_that_the_cell_names(seen, split, expected) -> Non
     assert seen[0].pool_labels is None
 
 
-def test_an_empty_pool_is_an_error_that_names_the_split() -> None:
-    with pytest.raises(ValueError, match="zero_shot_centred needs images of the split nowhere"):
+def test_without_a_pool_it_is_not_applicable_and_the_split_is_named() -> None:
+    with pytest.raises(NotApplicableError, match="needs images of the split nowhere, which has none"):
         predictions.compute(work("zero_shot_centred", pool_split="nowhere"))
 
 

@@ -1,11 +1,15 @@
 """Each case in a process of its own: an import can be tried only once."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 
-def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+def python(code: str, **variables: str) -> str:
+    inherited = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
+    environment = {**inherited, **variables}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -53,3 +57,15 @@ def test_another_failure_is_not_hidden() -> None:
         "    print(error)\n"
     )
     assert out.strip() == "something else"
+
+
+def test_no_folder_is_made_for_a_compiler_that_nobody_uses(tmp_path: Path) -> None:
+    out = python(
+        "from dat_lib.backbones.torchvision_import import import_torchvision\n"
+        "import_torchvision()\n"
+        "import os, sys\n"
+        "print('torch._dynamo' in sys.modules, os.environ.get('TORCHINDUCTOR_CACHE_DIR'))\n",
+        TMPDIR=str(tmp_path),
+    )
+    assert out.strip() == "True None"
+    assert not list(tmp_path.iterdir())

@@ -51,6 +51,36 @@ def test_other_columns_quotes_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -
     assert dataset.samples().files.tolist() == ["a, b.png"]
 
 
+@pytest.mark.parametrize("text", ["file,label,attribute,split", "file,label,attribute,split\n", "\n\n", "\ufeff"])
+def test_a_heading_alone_has_no_rows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "samples.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"samples\.csv: has no rows$"):
+        sample_table.open_dataset(str(tmp_path), **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("file;label;attribute;split", "its columns are separated by semicolons: save it as CSV with commas"),
+        ("file\tlabel\tattribute\tsplit", "its columns are separated by tabs: save it as CSV with commas"),
+        (
+            "File, label,attribute,split",
+            'capital letters and spaces count: write "File" as "file", " label" as "label"$',
+        ),
+        ("path,label,attribute,split", "no column file; there are: path, label, attribute, split$"),
+    ],
+)
+def test_columns_in_another_form_are_said_to_be_so(tmp_path: Path, header: str, hint: str) -> None:
+    with pytest.raises(DataError, match=hint):
+        table(tmp_path, "a.png,0,1,train".replace(",", header[4]), header=header)
+
+
+def test_utf_16_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / "samples.csv").write_text("file,label,attribute,split\na.png,0,0,train\n", encoding="utf-16")
+    with pytest.raises(DataError, match="is text in UTF-16; save it as CSV in UTF-8"):
+        sample_table.open_dataset(str(tmp_path), **WORDS)
+
+
 def test_minus_one_is_no_attribute_but_never_a_label(tmp_path: Path) -> None:
     assert table(tmp_path, "a.png,0,-1,train", "b.png,0,1,train").samples().attributes.tolist() == [-1, 1]
     assert table(tmp_path, "a.png,landbird,-1,train", "b.png,landbird,land,train").samples().attributes.tolist() == [

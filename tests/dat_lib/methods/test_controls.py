@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dat_lib.methods import knn_vote
-from dat_lib.methods.contract import Problem
+from dat_lib.methods.contract import NotApplicableError, Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.density_only import DensityOnly
 from dat_lib.methods.knn_vote import KnnVote
@@ -155,9 +155,16 @@ def test_a_class_without_references_is_never_predicted(control):
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_a_pool_that_serves_no_group_is_refused(control):
-    with pytest.raises(ValueError, match="no group of the pool has enough samples for n = 50"):
+def test_a_pool_that_serves_no_group_makes_a_control_not_applicable(control):
+    with pytest.raises(NotApplicableError, match="no group has the 50 references that it takes: the largest has"):
         run_on_pool(control(n=50, k=3), problem())
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_references_of_one_class_make_a_control_not_applicable(control):
+    given = problem()
+    with pytest.raises(NotApplicableError, match="only class 2 has references"):
+        run_on_pool(control(n=9, k=3), without(given, given.pool_labels < 2))
 
 
 @pytest.mark.parametrize("control", CONTROLS)

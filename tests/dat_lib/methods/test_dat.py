@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dat_lib.estimator import DATStar
-from dat_lib.methods.contract import Problem
+from dat_lib.methods.contract import NotApplicableError, Problem
 from dat_lib.methods.dat import Dat, DatStar
 from dat_lib.methods.pool_densities import run_on_pool
 from tests.dat_lib.literal import dat_scores, herd_argmin, slof, unit
@@ -198,3 +198,17 @@ def test_negative_similarities_are_counted():
 def test_settings_that_cannot_work_are_refused(method, settings, message):
     with pytest.raises(ValueError, match=f"{method.name}: .*{message}"):
         method(**settings)
+
+
+@pytest.mark.parametrize("method", [Dat, DatStar])
+@pytest.mark.parametrize("terms", ["both", "group", "average"])
+def test_without_any_group_of_n_references_it_is_not_applicable(method, terms):
+    with pytest.raises(NotApplicableError, match="no group has the 90 references that it takes: the largest has"):
+        run_on_pool(method(n=90, k=3, terms=terms), problem())
+
+
+def test_one_group_of_n_references_is_enough_and_the_others_are_told():
+    given = problem()
+    few = (given.pool_labels == 1) | ((given.pool_attributes > 0) & (np.arange(120) > 20))
+    kept = {name: getattr(given, name)[~few] for name in ("pool", "pool_ids", "pool_labels", "pool_attributes")}
+    assert len(run_on_pool(Dat(n=15, k=3), replace(given, **kept)).notes["dropped_groups"]) == 5

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.mean_centering import GroupPromptCentred, ZeroShotCentred
 
 
@@ -68,14 +68,14 @@ def test_captions_are_read_only_where_they_give_the_mean():
     assert GroupPromptCentred(text_mean="caption").needs.text == ("group", "caption")
 
 
-def test_an_empty_pool_is_refused():
+def test_an_empty_pool_makes_it_not_applicable():
     given = problem(n_pool=0)
-    with pytest.raises(ValueError, match="pool is empty"):
+    with pytest.raises(NotApplicableError, match="pool is empty"):
         run_method(ZeroShotCentred(), given)
 
 
 def test_equal_prompts_have_no_direction_left():
     given = problem()
     same = replace(given, text={"class": np.ones((2, 8))})
-    with pytest.raises(ValueError, match="centred prompts"):
+    with pytest.raises(NotApplicableError, match="nothing remains of 2 of 2 centred prompts"):
         run_method(ZeroShotCentred(), same)

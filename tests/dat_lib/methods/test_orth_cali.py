@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.orth_cali import OrthCali, OrthProj
 
 
@@ -100,14 +100,26 @@ def test_common_roles_stand_in_for_missing_ones():
     np.testing.assert_array_equal(run_method(OrthCali(), given).scores, run_method(OrthCali(), common).scores)
 
 
-def test_spurious_prompts_that_span_everything_are_refused():
-    with pytest.raises(ValueError, match="nothing would remain"):
+def test_spurious_prompts_that_span_everything_leave_nothing_to_classify_by():
+    with pytest.raises(NotApplicableError, match="nothing would remain"):
         run_method(OrthProj(), problem(d=3))
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (3, 4), (8,)])
+@pytest.mark.parametrize("shape", [(3, 4), (8,)])
 def test_candidates_of_the_wrong_shape_are_refused(shape):
     given = problem()
     text = {**given.text, "candidate": np.ones((*shape, 12))}
     with pytest.raises(ValueError, match="candidate prompts have the shape"):
         run_method(OrthCali(), Problem(given.queries, text, 2, 2, given.query_ids))
+
+
+def test_one_candidate_a_class_makes_no_pairs():
+    with pytest.raises(NotApplicableError, match="no pairs"):
+        run_method(OrthCali(), problem(n_candidates=1))
+
+
+def test_a_class_prompt_among_the_spurious_ones_has_no_direction_left_but_roundings():
+    given = problem()
+    text = {**given.text, "spurious": np.concatenate([given.text["spurious"], given.text["class"][1:] * 0.7])}
+    with pytest.raises(NotApplicableError, match="nothing remains of 1 of 2 projected class prompts"):
+        run_method(OrthProj(), Problem(given.queries, text, 2, 2, given.query_ids))

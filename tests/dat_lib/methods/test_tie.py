@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.tie import Tie, TieStar, translation_scales
 
 
@@ -90,3 +90,10 @@ def test_an_attribute_that_the_pool_lacks_moves_nothing_and_is_noted():
     of_it = given.query_attributes == 2
     plain = [[unit(z) @ unit(w) for w in given.text["class"]] for z in given.queries[of_it]]
     np.testing.assert_allclose(prediction.scores[of_it], plain, atol=1e-12)
+
+
+def test_a_pool_without_attributes_gives_nothing_to_move_by():
+    given = problem()
+    unknown = replace(given, pool_attributes=np.full(len(given.pool), -1))
+    with pytest.raises(NotApplicableError, match="nothing to move by"):
+        run_method(Tie(), unknown)

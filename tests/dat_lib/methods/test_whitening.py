@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dat_lib.methods import whitening
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.whitening import GroupPromptWhitened, ZeroShotWhitened, mean_and_whitening
 
 
@@ -83,3 +85,10 @@ def test_a_singular_covariance_needs_a_ridge():
 def test_the_ridge_must_not_be_negative():
     with pytest.raises(ValueError, match=r"ridge = -1\.0 must be at least 0"):
         GroupPromptWhitened(ridge=-1)
+
+
+def test_a_pool_of_equal_images_has_no_covariance_whatever_the_ridge():
+    given = problem()
+    same = replace(given, pool=np.repeat(given.pool[:1], 3, axis=0), pool_ids=given.pool_ids[:3])
+    with pytest.raises(NotApplicableError, match="all 3 vectors of the pool are the same"):
+        run_method(ZeroShotWhitened(ridge=1.0), same)

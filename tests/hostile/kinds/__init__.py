@@ -2,6 +2,7 @@
 
 from tests.hostile.kinds.archives import Archives
 from tests.hostile.kinds.embeddings import Embeddings, Names, Prompts
+from tests.hostile.kinds.homes import Homes
 from tests.hostile.kinds.images import Images, Tables
 from tests.hostile.kinds.kind import Kind
 from tests.hostile.kinds.models import Models
@@ -12,5 +13,18 @@ from tests.hostile.kinds.words import WordNets
 
 KINDS: dict[str, Kind] = {
     kind.name: kind()
-    for kind in (Specs, Prompts, Embeddings, Tables, Images, Models, Stores, Archives, Questions, Names, WordNets)
+    for kind in (
+        Specs,
+        Prompts,
+        Embeddings,
+        Tables,
+        Images,
+        Models,
+        Stores,
+        Archives,
+        Questions,
+        Names,
+        WordNets,
+        Homes,
+    )
 }

@@ -9,6 +9,17 @@ from tests.hostile.kinds.specs import SPECS
 from tests.hostile.watching import Ran, World, dat
 
 SECRET = "what-nobody-may-read"
+ENDLESS = (
+    "SELECT count(*) FROM range(1000000000000)",
+    "FROM range(1000000000000)",
+    "FROM range(1000000000000) ORDER BY random()",
+    "SELECT sum(a.range * b.range) FROM range(100000000) a, range(100000000) b",
+    "WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM x) SELECT count(*) FROM x",
+    "SELECT list(range) FROM range(1000000000000)",
+    "SELECT sleep_ms(36000000)",
+)
+_ENOUGH = ("--timeout", "1", "--memory", "100MB")
+"""Limits of the endless questions, which nobody is there to stop."""
 
 
 class Questions(Kind):
@@ -33,9 +44,13 @@ class Questions(Kind):
         self.secret = str(chance.choice((world.work / "secret.csv", "secret.csv", world.home / "../work/secret.csv")))
 
     def commands(self, world: World, chance: random.Random) -> Iterator[Words]:
-        """Ask four questions."""
+        """Ask four questions, now and then an endless one, which a limit ends."""
         for _ in range(4):
-            yield ("sql", _question(chance, self.secret, world), "--format", chance.choice(("table", "csv", "json")))
+            output = ("--format", chance.choice(("table", "csv", "json")))
+            if chance.random() < 0.1:
+                yield ("sql", chance.choice(ENDLESS), *output, *_ENOUGH)
+            else:
+                yield ("sql", _question(chance, self.secret, world), *output)
 
     def run(self, world: World, words: Words) -> Ran:
         """Ask on the command line, or one question out of four in the shell."""
@@ -47,6 +62,8 @@ class Questions(Kind):
         """Nothing is learnt and nothing is written, not even in the home."""
         if SECRET in ran.out + ran.err:
             yield "told a secret"
+        if any(sql in ran.words for sql in ENDLESS) and ran.code != 1:
+            yield f"an endless question ended with {ran.code}"
         strangers = {path.name for path in world.home.rglob("stolen*")}
         if strangers:
             yield f"wrote {', '.join(strangers)}"
@@ -75,6 +92,11 @@ def _question(chance: random.Random, secret: str, world: World) -> str:
     writing = chance.choice(
         (
             f"COPY ({reading}) TO '{stolen}'",
+            f"WITH x AS (COPY ({reading}) TO '{stolen}') SELECT 1",
+            f"FROM json_execute_serialized_sql(json_serialize_sql('WITH x AS (COPY runs TO ''{stolen}'') SELECT 1'))",
+            "WITH x AS (DELETE FROM store.artifacts RETURNING *) SELECT * FROM x",
+            "WITH x AS (INSERT INTO store.runs (run_id) VALUES ('stolen') RETURNING *) FROM x",
+            "WITH x AS (UPDATE store.meta SET home = 'stolen') SELECT 1",
             f"CREATE TABLE stolen AS {reading}",
             f"ATTACH '{stolen}' AS x",
             f"EXPORT DATABASE '{stolen}'",

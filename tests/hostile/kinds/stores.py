@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from data_catalog.canonical import digest_text
+from data_catalog.source_files import Listing, SourceFiles
 from tests.hostile import mutating
 from tests.hostile.kinds.kind import Kind, Words, write_specs
 from tests.hostile.kinds.specs import SPECS
@@ -23,8 +24,8 @@ class Stores(Kind):
         for more in ((), ("--force",)):
             ran = dat(world, "run", "mine", "--method", "zero_shot", *more)
             assert ran.code == 0, ran.err
-        (world.home / "digests.json").write_text(json.dumps({"/a": [[1, 2], "x"]}))
         spec = world.home / "specs/backbones/imported.toml"
+        SourceFiles("toys", "here", world.home / "digests/dataset-toys.parquet").look(lambda: Listing(str(spec.parent)))
         spec.parent.mkdir(parents=True)
         spec.write_text('kind = "precomputed"\n')
 
