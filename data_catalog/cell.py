@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from data_catalog.canonical import canonical, digest_json
-from data_catalog.code_version import code_version
 
 FORMAT = 1
 """Version of manifests and keys. A reader refuses newer ones and knows how to read older ones."""
@@ -55,13 +54,13 @@ class Cell:
         result: dict[str, Any] = canonical(self.facts, "facts")
         return result
 
-    def key(self, closure: dict[str, str], parent_contents: Mapping[str, str]) -> str:
-        """Return the key: same key, same result."""
+    def key(self, code: str, parent_contents: Mapping[str, str]) -> str:
+        """Return the key: same key, same result. `code` is the version of the code of `modules`."""
         return digest_json(
             {
                 "format": FORMAT,
                 "step": self.step,
-                "code": code_version(closure),
+                "code": code,
                 "params": self.canonical_params,
                 "facts": self.canonical_facts,
                 "parents": dict(sorted(parent_contents.items())),

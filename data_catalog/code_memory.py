@@ -35,8 +35,11 @@ class CodeMemory:
         entry = self._known.get(str(source))
         if entry is None or entry["stamps"] != _stamps(source):
             return None
-        imports = tuple(Import(module, tuple(names)) for module, names in entry["imports"])
-        return Module(entry["digest"], imports, entry["lazy_exports"])
+        imports = tuple(
+            Import(module, tuple((name, as_name) for name, as_name in names), bound)
+            for module, names, bound in entry["imports"]
+        )
+        return Module(entry["digest"], entry["runs"], imports, entry["lazy_exports"])
 
     def keep(self, source: Path, module: Module) -> None:
         """Remember what a source file says."""
@@ -46,7 +49,8 @@ class CodeMemory:
         self._known[str(source)] = {
             "stamps": stamps,
             "digest": module.digest,
-            "imports": [[one.module, list(one.names)] for one in module.imports],
+            "runs": module.runs,
+            "imports": [[one.module, one.names, one.bound] for one in module.imports],
             "lazy_exports": module.lazy_exports,
         }
         self._fresh = True

@@ -1,14 +1,16 @@
 """The version of a step's code: a hash over the syntax trees of all the first-party modules it reaches.
 
-Comments, docstrings and formatting do not count. A module reaches what it imports anywhere in its text, also
-inside functions, and the packages above it, since Python runs those too; imports under `if TYPE_CHECKING:` never
-run and are not followed. First-party means: in one of the top-level packages of the given roots or of this project.
+Comments, docstrings and formatting do not count, and neither does where a module stands: an import counts as the names
+that it binds and the code that it leads to, so moving or renaming a module changes no version. A module reaches what it
+imports anywhere in its text, also inside functions, and the packages above it, since Python runs those too; imports
+under `if TYPE_CHECKING:` never run and do not count. First-party means: in one of the top-level packages of the given
+roots or of this project.
 """
 
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -34,6 +36,47 @@ class CodeVersions:
     memory: "CodeMemory | None" = None
     _modules: dict[str, "Module | None"] = field(default_factory=dict, repr=False)
     _closures: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict, repr=False)
+    _versions: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+
+    def version(self, roots: Iterable[str]) -> str:
+        """Return one hash for `roots`, in this order, and all that they reach, wherever it stands."""
+        names = tuple(roots)
+        if names not in self._versions:
+            modules = {name: self._modules[name] for name in self.closure(names)}
+            first_party = _first_party(names)
+            labels = {name: module.digest for name, module in modules.items() if module is not None}
+            # Twice, so that modules whose own code is the same are told apart by what they lead to.
+            for _ in range(2):
+                labels = {
+                    name: self._label(module, labels, first_party)
+                    for name, module in modules.items()
+                    if module is not None
+                }
+            reached = sorted(labels[name] for name, module in modules.items() if module is not None and module.runs)
+            text = "\n".join([*(labels[name] for name in names), "", *reached])
+            self._versions[names] = hashlib.sha256(text.encode()).hexdigest()
+        return self._versions[names]
+
+    def _label(self, module: "Module", labels: dict[str, str], first_party: frozenset[str]) -> str:
+        """Return a hash of a module's code, of the names it imports and of the labels of what these lead to."""
+        lines = [
+            f"{bound}\0{attribute}\0{labels.get(target, target)}"
+            for imported in module.imports
+            if imported.module.partition(".")[0] in first_party
+            for bound, attribute, target in self._bindings(imported)
+        ]
+        return hashlib.sha256("\n".join([module.digest, *sorted(lines)]).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _bindings(self, imported: "Import") -> Iterator[tuple[str, str, str]]:
+        """Yield (name bound, attribute it is of, or "" for a module, module that defines it) of an import."""
+        if not imported.names:
+            yield imported.bound, "", imported.module
+        for name, bound in imported.names:
+            submodule = f"{imported.module}.{name}"
+            if self._module(submodule) is not None:
+                yield bound, "", submodule
+            else:
+                yield bound, name, next(self._lazily_exported(imported.module, name), imported.module)
 
     def closure(self, roots: Iterable[str]) -> dict[str, str]:
         """Return {module: hash} for `roots` and all first-party modules they reach, sorted by name."""
@@ -43,7 +86,7 @@ class CodeVersions:
         return self._closures[names]
 
     def _walk(self, roots: tuple[str, ...]) -> dict[str, str]:
-        first_party = PROJECT_PACKAGES | {root.partition(".")[0] for root in roots}
+        first_party = _first_party(roots)
         for root in roots:
             if self._module(root) is None:
                 raise UserError(f"module {root} has no Python source to take a version of", where=root)
@@ -73,7 +116,7 @@ class CodeVersions:
             if imported.module.partition(".")[0] not in first_party:
                 continue
             yield imported.module
-            for name in imported.names:
+            for name, _ in imported.names:
                 submodule = f"{imported.module}.{name}"
                 if self._module(submodule) is not None:
                     yield submodule
@@ -123,19 +166,28 @@ class CodeVersions:
         return [origin.parent if origin.name == "__init__.py" else origin.with_suffix("")]
 
 
+def _first_party(roots: Iterable[str]) -> frozenset[str]:
+    return PROJECT_PACKAGES | {root.partition(".")[0] for root in roots}
+
+
 @dataclass(frozen=True)
 class Import:
-    """One import: a module, and the names taken from it."""
+    """One import: a module, and the (name, name that it is bound to) taken from it; or what the module is bound to."""
 
     module: str
-    names: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+    bound: str = ""
 
 
 @dataclass(frozen=True)
 class Module:
-    """What the source of a module says, as far as code versions hang on it."""
+    """What the source of a module says, as far as code versions depend on it.
+
+    `digest` is of the syntax tree without the imports of first-party modules, `runs` whether anything else is in it.
+    """
 
     digest: str
+    runs: bool
     imports: tuple[Import, ...]
     lazy_exports: dict[str, str]
 
@@ -144,11 +196,28 @@ def _read_module(name: str, path: Path) -> Module:
     tree = _parse(path)
     is_package = path.name == "__init__.py"
     stub = path.with_suffix(".pyi")
+    imports = tuple(_imports(tree, name, is_package))
+    own = _Unimported(PROJECT_PACKAGES | {name.partition(".")[0]}, name, is_package).visit(tree)
     return Module(
-        digest=syntax_digest(tree),
-        imports=tuple(_imports(tree, name, is_package)),
+        digest=syntax_digest(own),
+        runs=bool(own.body[1:] if _has_docstring(own) else own.body) or bool(imports),
+        imports=imports,
         lazy_exports=_stub_exports(_parse(stub), name) if is_package and stub.is_file() else {},
     )
+
+
+class _Unimported(ast.NodeTransformer):
+    """Takes the imports of first-party modules out of a syntax tree."""
+
+    def __init__(self, first_party: frozenset[str], name: str, is_package: bool) -> None:
+        self._first_party, self._name, self._is_package = first_party, name, is_package
+
+    def visit_Import(self, node: ast.Import) -> ast.Import | None:
+        others = [alias for alias in node.names if alias.name.partition(".")[0] not in self._first_party]
+        return ast.Import(others) if others else None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom | None:
+        return None if _absolute(node, self._name, self._is_package).partition(".")[0] in self._first_party else node
 
 
 # In Python 3.11 two threads that parse at the same time fail with a SystemError.
@@ -203,9 +272,10 @@ def _imports(tree: ast.AST, name: str, is_package: bool) -> Iterator[Import]:
     for node in _running_nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, ())
+                yield Import(alias.name, (), alias.asname or alias.name)
         elif isinstance(node, ast.ImportFrom):
-            yield Import(_absolute(node, name, is_package), tuple(alias.name for alias in node.names))
+            names = tuple((alias.name, alias.asname or alias.name) for alias in node.names)
+            yield Import(_absolute(node, name, is_package), names)
 
 
 def _running_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -245,6 +315,6 @@ def _stub_exports(tree: ast.Module, package: str) -> dict[str, str]:
     }
 
 
-def code_version(closure: dict[str, str]) -> str:
-    """Return one hash for a closure."""
-    return hashlib.sha256("".join(f"{m} {h}\n" for m, h in sorted(closure.items())).encode()).hexdigest()
+def code_digest(closure: Mapping[str, str]) -> str:
+    """Return one hash for the modules of a closure, whatever their names."""
+    return hashlib.sha256("\n".join(sorted(closure.values())).encode()).hexdigest()

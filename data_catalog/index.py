@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data_catalog.cell import ADDRESS_FIELDS
-from data_catalog.code_version import code_version
+from data_catalog.code_version import code_digest
 from data_catalog.errors import DamagedError, StoreError
 from data_catalog.home import Home
 from data_catalog.index_damage import add_missing, damage_row, file_rows, has_files_of_each_step
@@ -206,7 +206,7 @@ def _artifact_row(manifest: Manifest, stamp: int) -> dict[str, Any]:
         "path": manifest.files[0].path if manifest.files else None,
         "created": manifest.created,
         "run_id": manifest.run_id,
-        "code_version": code_version(dict(manifest.code)),
+        "code_version": code_digest(manifest.code),
         "code": manifest.code,
         "params": manifest.params,
         "facts": manifest.facts,

@@ -57,8 +57,7 @@ class Planner:
 
     def decide(self, cell: Cell, parents: Mapping[str, Manifest]) -> Decision:
         """Decide about one cell whose inputs are all there."""
-        closure = self.code.closure(cell.modules)
-        key = cell.key(closure, {role: parent.content for role, parent in parents.items()})
+        key = cell.key(self.code.version(cell.modules), {role: parent.content for role, parent in parents.items()})
         try:
             manifest = self.store.find(cell.step, key)
         except DamagedError:
@@ -71,7 +70,7 @@ class Planner:
             return Decision(cell, action, "forced" if action == "run" else "", key, manifest)
         if self.store.quarantined(key):
             return Decision(cell, "run", "corrupt", key)
-        return Decision(cell, "run", self._why_stale(cell, closure, parents), key)
+        return Decision(cell, "run", self._why_stale(cell, parents), key)
 
     def _undecided(self, cell: Cell, roles: Collection[str]) -> Decision:
         inputs = ", ".join(sorted(roles))
@@ -79,13 +78,13 @@ class Planner:
             return Decision(cell, "run", f"new (after {inputs})")
         return Decision(cell, "wait", f"input: {inputs}")
 
-    def _why_stale(self, cell: Cell, closure: dict[str, str], parents: Mapping[str, Manifest]) -> str:
+    def _why_stale(self, cell: Cell, parents: Mapping[str, Manifest]) -> str:
         previous = self._previous(cell)
         if previous is None:
             return "new"
         return changes(
             previous,
-            code=closure,
+            code=self.code.closure(cell.modules),
             params=cell.canonical_params,
             facts=cell.canonical_facts,
             parents={role: parent.content for role, parent in parents.items()},

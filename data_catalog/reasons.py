@@ -25,7 +25,7 @@ def changes(
     told = explain() if differing else {}
     former_parents = {role: parent.content for role, parent in previous.parents.items()}
     parts = [
-        ("code", ", ".join(_differing(previous.code, code))),
+        ("code", ", ".join(_rewritten(previous.code, code))),
         ("params", ", ".join(_spelled_out(previous.params, params))),
         ("facts", ", ".join(told.get(name, name) for name in differing)),
         ("input", ", ".join(_differing(former_parents, parents))),
@@ -39,6 +39,12 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     absent = object()
     names = before.keys() | after.keys()
     return sorted(name for name in names if before.get(name, absent) != after.get(name, absent))
+
+
+def _rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the modules whose code is on one side only; one that was moved has the same code under another name."""
+    both = set(before.values()) & set(after.values())
+    return sorted({name for side in (before, after) for name, digest in side.items() if digest not in both})
 
 
 def _spelled_out(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:

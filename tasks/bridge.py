@@ -84,9 +84,9 @@ class Bridge:
 
         Their locks are `held` meanwhile.
         """
-        closure, contents = self.code.closure(cell.modules), {role: parent.content for role, parent in parents.items()}
+        code, contents = self.code.version(cell.modules), {role: parent.content for role, parent in parents.items()}
         for other in cell.together:
-            key = other.key(closure, contents)
+            key = other.key(code, contents)
             if self._sound(other.step, key) is None:
                 with suppress(Timeout):
                     staging = held.enter_context(self.store.computing(key, wait=0))
@@ -131,7 +131,7 @@ class Bridge:
         step = importlib.import_module(cell.modules[0])
         in_parts = getattr(step, "IN_PARTS", ())
         inputs = {role: self._read(parent, in_parts=role in in_parts) for role, parent in parents.items()}
-        keys = shard_keys(cell, step, self.code.closure(cell.modules), parents, inputs)
+        keys = shard_keys(cell, step, self.code.version(cell.modules), parents, inputs)
         reused = bring_shards(self.store, cell.step, keys, places[0].staging) if reuse else 0
         work = Work(
             inputs=inputs,

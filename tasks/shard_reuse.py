@@ -14,7 +14,6 @@ from typing import Any
 
 from data_catalog.canonical import digest_json
 from data_catalog.cell import Cell
-from data_catalog.code_version import code_version
 from data_catalog.content import content_digest
 from data_catalog.manifest import Manifest, StoredFile
 from data_catalog.store import Store
@@ -24,14 +23,14 @@ _LENGTH = 32
 
 
 def shard_keys(
-    cell: Cell, step: Any, closure: dict[str, str], parents: Mapping[str, Manifest], inputs: Mapping[str, Any]
+    cell: Cell, step: Any, code: str, parents: Mapping[str, Manifest], inputs: Mapping[str, Any]
 ) -> list[str]:
     """Return the key of each shard that the module `step` makes, none where it does not cut an input into shards."""
     role = getattr(step, "SHARDED_BY", None)
     if role is None:
         return []
     decides = {
-        "code": code_version(closure),
+        "code": code,
         "params": cell.canonical_params,
         "facts": cell.canonical_facts,
         "parents": {name: parent.content for name, parent in sorted(parents.items()) if name != role},

@@ -246,7 +246,7 @@ def test_tables_and_images_of_published_datasets_are_in_the_key(home, blobs, tmp
 
     def keys() -> dict[str, str]:
         cells = resolve(Request(None, [f"{kind}-mini"], ["tiny"], ["zero_shot"]), home).cells
-        return {cell.step: cell.key({}, {}) for cell in cells if cell.step in ("samples", "files")}
+        return {cell.step: cell.key("", {}) for cell in cells if cell.step in ("samples", "files")}
 
     before = keys()
     for table in tables:

@@ -337,7 +337,7 @@ def test_what_another_process_is_making_is_left_to_it(home: Home) -> None:
     }
     contents = {role: parent.content for role, parent in parents.items()}
     code = CodeVersions()
-    key = cells[1].key(code.closure(cells[1].modules), contents)
+    key = cells[1].key(code.version(cells[1].modules), contents)
     planner = Planner(Store(home), code)
     with FileLock(home.locks / f"{key}.lock"):
         Bridge(Store(home), code).compute(planner.decide(cells[0], parents), parents)
