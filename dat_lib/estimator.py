@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IntArray, as_vectors
 from dat_lib.attributes import infer_attributes
-from dat_lib.dimension import Lid
-from dat_lib.distances import Metric
-from dat_lib.group_density import ReferenceDensity
-from dat_lib.outlier_factors import Density, check_density, check_neighbours
+from dat_lib.density.dimension import Lid
+from dat_lib.density.distances import Metric
+from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.outlier_factors import Density, check_density, check_neighbours
 from dat_lib.parameters import Parameters
 from dat_lib.references import DroppedGroup, Sampling, Shortage, check_selection, select_references
 from dat_lib.scores import Score, Terms
@@ -73,7 +73,7 @@ class DAT(Parameters):
 
     Examples
     --------
-    >>> from dat_lib.simulation import simulate
+    >>> from dat_lib.toyworld.simulation import simulate
     >>> world = simulate(seed=0)
     >>> train, test = world.part("train"), world.part("test")
     >>> model = DAT(n=56, k=10, strength=10.0).fit(

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
-from dat_lib.products import COLUMNS, multiply
-from dat_lib.threads import in_threads
+from dat_lib.density.products import COLUMNS, multiply
+from dat_lib.density.threads import in_threads
 
 
 def cosines(

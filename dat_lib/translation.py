@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IntArray, as_vectors
+from dat_lib.density.threads import in_threads
 from dat_lib.scores import TERMS, LogitScores, RatioScores, first_largest, log_sum
 from dat_lib.scores import Score as Score
 from dat_lib.scores import Terms as Terms
 from dat_lib.similarity import cosines
-from dat_lib.threads import in_threads
 
 if TYPE_CHECKING:
     import torch

@@ -13,12 +13,12 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Failed
 
 from data_catalog.home import Home
-from data_catalog.store import Store
-from flows.prefect_artifacts import publish_drift, publish_leaderboard, publish_plan
+from data_catalog.store.artifacts import Store
+from flows.artifacts import publish_drift, publish_leaderboard, publish_plan
 from flows.request import Request, resolve, write_report_on
-from flows.running import Run, counts, run_benchmark
 from flows.stages import Placement, settle_stage
-from tasks.batches import stage_of
+from tasks.engine.batches import stage_of
+from tasks.engine.run import Run, counts, run_benchmark
 
 _NAMED = 10
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from data_catalog.home import Home
-from data_catalog.reader import index_condition
+from data_catalog.index.reader import index_condition
 
 _LIBRARIES = (
     "torch",

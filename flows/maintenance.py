@@ -7,12 +7,12 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.states import Failed
 
-from data_catalog.gc import SCOPES, collect
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.reader import query
-from data_catalog.store import Store
-from data_catalog.verify import verify as verify_store
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import SCOPES, collect
+from data_catalog.store.verification import verify as verify_store
 
 _LATEST_DRIFT = """
 SELECT cell, run_id, difference, wg_change, avg_change

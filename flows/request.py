@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_catalog.cell import Cell
 from data_catalog.home import Home
-from data_catalog.source_files import Progress
+from data_catalog.planning.cell import Cell
+from data_catalog.store.source_files import Progress
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def resolve(request: Request, home: Home, progress: Progress = lambda name, done
     The files that specs name are looked at, and read where they are new or changed, of which `progress` is told.
     """
     from data_catalog.specs.collection import Specs
-    from tasks.experiments import Selection, parse_overrides, select
-    from tasks.graph import Graph
+    from tasks.graph.experiments import Selection, parse_overrides, select
+    from tasks.graph.graph import Graph
 
     specs = Specs.from_environment(home)
     overrides = parse_overrides(request.settings)

@@ -9,11 +9,11 @@ from prefect import State
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from data_catalog.errors import UserError
-from flows.running import Run
-from tasks.batches import Batch
-from tasks.orchestrated import TASK_OF_STAGE
-from tasks.settling import Settled
-from tasks.watching import CellOutcome
+from tasks.engine.batches import Batch
+from tasks.engine.events import CellOutcome
+from tasks.engine.execution import Settled
+from tasks.engine.orchestrated import TASK_OF_STAGE
+from tasks.engine.run import Run
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dat_lib.datasets.decoding import ImageFiles
-from dat_lib.datasets.locating import DatasetNotFoundError
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import DatasetNotFoundError
 from data_catalog.canonical import digest_json
-from data_catalog.source_files import AbsentError, Listing, Progress, Seen, SourceFiles
-from tasks.loading import open_dataset
+from data_catalog.store.source_files import AbsentError, Listing, Progress, Seen, SourceFiles
+from tasks.loaders import open_dataset
 
 UNKNOWN: Mapping[str, dict[str, None]] = {
     "samples": {"tables": None},

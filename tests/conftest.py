@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dat_lib.simulation import SimulatedWorld, simulate
+from dat_lib.toyworld.simulation import SimulatedWorld, simulate
 from data_catalog.home import Home
 
 # The same examples on every run of a change's checks; new ones whenever a person runs the tests.

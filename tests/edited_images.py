@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.flows.small_images import add_backbone, add_dataset, add_dataset_spec
 
 ROWS = 24

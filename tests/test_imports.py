@@ -32,9 +32,9 @@ HEAVY = {
 BUILT_ON_PREFECT = {
     "flows.benchmark",
     "flows.maintenance",
-    "flows.prefect_artifacts",
+    "flows.artifacts",
     "flows.stages",
-    "tasks.orchestrated",
+    "tasks.engine.orchestrated",
 }
 """Modules of flows and tasks. Whoever imports them imports Prefect, so others do it where they use them."""
 FILES = sorted(path for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py"))

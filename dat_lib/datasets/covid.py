@@ -17,11 +17,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import locate
+from dat_lib.datasets.files.table_columns import read_columns
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.locating import locate
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
-from dat_lib.datasets.table_columns import read_columns
 
 Split = Literal["clean", "tie"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IdArray, IntArray
-from dat_lib.datasets.bounded_reading import check_width, read_parquet
+from dat_lib.datasets.files.bounded_reading import check_width, read_parquet
 from dat_lib.datasets.source import SPLITS, DataError, Samples
 
 IMAGES = "images.parquet"

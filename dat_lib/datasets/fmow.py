@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from dat_lib.arrays import NO_ATTRIBUTE
-from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import locate
+from dat_lib.datasets.files.table_columns import at_row, read_columns, values_of
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.locating import locate
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
 from dat_lib.datasets.source import DataError
-from dat_lib.datasets.table_columns import at_row, read_columns, values_of
 
 FOLDER = "fmow_v1.1"
 LAYOUT = """\

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.locating import DatasetNotFoundError
 from dat_lib.datasets.prompt_words import positions
 from dat_lib.datasets.source import SPLITS, DataError
 

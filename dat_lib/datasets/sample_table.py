@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import DatasetNotFoundError
+from dat_lib.datasets.files.table_columns import at_row, read_columns, values_of
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.locating import DatasetNotFoundError
 from dat_lib.datasets.prompt_words import positions
 from dat_lib.datasets.source import SPLITS, DataError
-from dat_lib.datasets.table_columns import at_row, read_columns, values_of
 
 _PLAIN = re.compile(r"[^./\\][^/\\]*(?:/[^./\\][^/\\]*)*")
 LAYOUT = """\

@@ -7,11 +7,11 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray
 from dat_lib.datasets.source import DataError, Samples
-from dat_lib.simulation import SimulatedWorld, simulate
+from dat_lib.toyworld.simulation import SimulatedWorld, simulate
 
 
 class SimulatedSource:
-    """Embeddings drawn by `dat_lib.simulation.simulate`."""
+    """Embeddings drawn by `dat_lib.toyworld.simulation.simulate`."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world

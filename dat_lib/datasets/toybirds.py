@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dat_lib.arrays import IntArray
-from dat_lib.datasets.bird_drawing import KINDS, draw_bird, random_bird
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.light import LIGHTS, apply_light
-from dat_lib.datasets.place_drawing import BACKGROUNDS, PLACES, PLAIN, draw_foreground, draw_place
 from dat_lib.datasets.source import SPLITS
+from dat_lib.toyworld.bird_drawing import KINDS, draw_bird, random_bird
+from dat_lib.toyworld.light import LIGHTS, apply_light
+from dat_lib.toyworld.place_drawing import BACKGROUNDS, PLACES, PLAIN, draw_foreground, draw_place
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dat_lib.choices import Choice, Density, Lid, Metric, Shortage
-from dat_lib.methods.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
-from dat_lib.methods.settings import check_settings
+from dat_lib.methods.support.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
+from dat_lib.methods.support.settings import check_settings
 from dat_lib.translation import Score, Terms, similarities, sweep, translate
 
 _AVERAGED = ("negative_similarity_share",)

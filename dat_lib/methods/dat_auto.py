@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dat_lib.arrays import IntArray
-from dat_lib.group_density import ReferenceDensity
-from dat_lib.methods.contract import Needs, NotApplicableError, Prediction, Problem
+from dat_lib.density.group_density import ReferenceDensity
 from dat_lib.methods.dat import Dat
-from dat_lib.methods.pool_densities import pool_densities
-from dat_lib.methods.pool_references import pool_references
-from dat_lib.methods.settings import check_settings
+from dat_lib.methods.support.contract import Needs, NotApplicableError, Prediction, Problem
+from dat_lib.methods.support.pool_densities import pool_densities
+from dat_lib.methods.support.pool_references import pool_references
+from dat_lib.methods.support.settings import check_settings
 from dat_lib.metrics import Grouping, group_metrics
 from dat_lib.references import GroupReferences, Shortage
 from dat_lib.translation import Score, Terms, similarities, sweep

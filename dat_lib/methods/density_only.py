@@ -9,8 +9,8 @@ import numpy as np
 
 from dat_lib.applicability import one_answer
 from dat_lib.choices import Density, Lid, Metric, Shortage
-from dat_lib.methods.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
-from dat_lib.methods.settings import check_settings
+from dat_lib.methods.support.contract import DensityNeeds, Needs, NotApplicableError, Prediction, Problem
+from dat_lib.methods.support.settings import check_settings
 
 
 @dataclass(frozen=True)

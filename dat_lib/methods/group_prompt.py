@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dat_lib.arrays import normalise
-from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.settings import check_settings
+from dat_lib.methods.support.contract import Needs, Prediction, Problem
+from dat_lib.methods.support.settings import check_settings
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 
 from dat_lib.applicability import one_answer
 from dat_lib.arrays import FloatArray, IdArray, IntArray, normalise
-from dat_lib.density import matching_ids
-from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.pool_references import pool_references
-from dat_lib.methods.settings import check_settings
+from dat_lib.density.densities import matching_ids
+from dat_lib.methods.support.contract import Needs, Prediction, Problem
+from dat_lib.methods.support.pool_references import pool_references
+from dat_lib.methods.support.settings import check_settings
 from dat_lib.reference_sets import reference_notes
 from dat_lib.references import GroupReferences, Shortage
 

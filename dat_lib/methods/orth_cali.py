@@ -10,9 +10,9 @@ import numpy as np
 
 from dat_lib.applicability import NotApplicableError, directions
 from dat_lib.arrays import FloatArray, normalise
-from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.settings import check_settings
-from dat_lib.methods.subspace import orthonormal_basis, project_out
+from dat_lib.methods.support.contract import Needs, Prediction, Problem
+from dat_lib.methods.support.settings import check_settings
+from dat_lib.methods.support.subspace import orthonormal_basis, project_out
 
 
 @dataclass(frozen=True)

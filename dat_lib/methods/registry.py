@@ -1,9 +1,8 @@
 """Finding methods by name.
 
-Our own are found by file: every module of `dat_lib.methods`, save the machinery, lists its classes in
-`METHODS`. Other packages offer theirs by an entry point of the group `dat_bench.methods`,
-name = "package.module:Class". The modules are imported by name at run time, so code that uses the registry
-does not depend on every method.
+Our own are found by file: every other module of `dat_lib.methods` lists its classes in `METHODS`. Other packages offer
+theirs by an entry point of the group `dat_bench.methods`, name = "package.module:Class". The modules are imported by
+name at run time, so code that uses the registry does not depend on every method.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any, cast
 
-from dat_lib.methods.contract import Method
-from dat_lib.methods.settings import coerced, did_you_mean, setting_types
+from dat_lib.methods.support.contract import Method
+from dat_lib.methods.support.settings import coerced, did_you_mean, setting_types
 
 GROUP = "dat_bench.methods"
 PACKAGE = "dat_lib.methods"
-MACHINERY = frozenset({"blocks", "contract", "pool_densities", "pool_references", "registry", "settings", "subspace"})
 
 
 def method_names() -> list[str]:
@@ -68,7 +66,7 @@ def _own() -> dict[str, type[Method]]:
     found: dict[str, type[Method]] = {}
     package = importlib.import_module(PACKAGE)
     for entry in pkgutil.iter_modules(package.__path__):
-        if entry.name in MACHINERY:
+        if entry.ispkg or f"{PACKAGE}.{entry.name}" == __name__:
             continue
         module = importlib.import_module(f"{PACKAGE}.{entry.name}")
         classes = getattr(module, "METHODS", None)

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from dat_lib.applicability import directions
 from dat_lib.arrays import FloatArray, normalise
-from dat_lib.methods.contract import Needs, Prediction, Problem
-from dat_lib.methods.settings import check_settings
-from dat_lib.methods.subspace import orthonormal_basis, project_out
+from dat_lib.methods.support.contract import Needs, Prediction, Problem
+from dat_lib.methods.support.settings import check_settings
+from dat_lib.methods.support.subspace import orthonormal_basis, project_out
 
 
 @dataclass(frozen=True)

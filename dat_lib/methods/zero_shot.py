@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dat_lib.arrays import normalise
-from dat_lib.methods.contract import Needs, Prediction, Problem
+from dat_lib.methods.support.contract import Needs, Prediction, Problem
 
 
 @dataclass(frozen=True)

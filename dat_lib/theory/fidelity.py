@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dat_lib.arrays import BoolArray, FloatArray, IntArray
-from dat_lib.density import Density
+from dat_lib.density.densities import Density
 from dat_lib.theory.groups import kent_groups, sparsity
 
 Queries: TypeAlias = Literal["own", "other", "all"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.density import Density, GroupDensity
+from dat_lib.density.densities import Density, GroupDensity
 from dat_lib.theory.kent import Kent, random_axes
 
 RARITY = 1.3

@@ -25,7 +25,7 @@ class Spec(BaseModel):
 
 
 class SimulatedSource(Spec):
-    """Embeddings drawn by `dat_lib.simulation`; `settings` are its arguments."""
+    """Embeddings drawn by `dat_lib.toyworld.simulation`; `settings` are its arguments."""
 
     kind: Literal["simulated"]
     settings: dict[str, Setting] = {}

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from data_catalog.code_memory import CodeMemory
-from data_catalog.code_version import CodeVersions
 from data_catalog.errors import begun
 from data_catalog.home import Home
-from data_catalog.planner import Decision, Planner
-from data_catalog.reader import Questions
-from data_catalog.store import Store
-from data_catalog.unchanged import Stamps, clock
+from data_catalog.index.reader import Questions
+from data_catalog.planning.code_memory import CodeMemory
+from data_catalog.planning.code_version import CodeVersions
+from data_catalog.planning.planner import Decision, Planner
+from data_catalog.planning.stamps import Stamps, clock
+from data_catalog.store.artifacts import Store
+from flows.cli.escaping import escape, shortened
 from flows.cli.leaderboard import not_applicable, print_leaderboard
 from flows.cli.live import LiveReading, LiveSteps
 from flows.cli.output import AsJson, console, copied, errors, note, print_json, print_table
-from flows.cli.showing import escape, shortened
 from flows.cli.unchanged import question
 from flows.request import Request, Requested, resolve, write_report_on
 
 if TYPE_CHECKING:
-    from flows.running import BenchmarkResult
+    from tasks.engine.run import BenchmarkResult
 
 Suite = Annotated[str | None, typer.Argument(help="Name of a suite (`dat ls suites`).", show_default=False)]
 Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; may be repeated.")]
@@ -86,8 +86,8 @@ def run(
         dat run --dataset mine --backbone my-clip
         dat run paper --runner dask --workers 4
     """
-    from flows.conducting import conduct
-    from flows.running import Executor, in_turn, run_benchmark
+    from flows.launch import conduct
+    from tasks.engine.run import Executor, in_turn, run_benchmark
 
     home = Home.from_environment()
     request = Request(suite, dataset or (), backbone or (), method or (), overrides or ())

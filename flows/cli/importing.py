@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from data_catalog.cell import Cell
 from data_catalog.errors import FailureError
 from data_catalog.home import Home
+from data_catalog.planning.cell import Cell
 from data_catalog.specs.paths import expanded
-from data_catalog.store import Store
+from data_catalog.store.artifacts import Store
+from flows.cli.escaping import escape
 from flows.cli.output import AsJson, console, print_json
-from flows.cli.showing import escape
 
 
 def embeddings(
@@ -36,8 +36,8 @@ def embeddings(
         dat import embeddings exports/birds --dataset birds --backbone my-clip
         dat run --dataset birds --backbone my-clip
     """
-    from flows.running import run_benchmark
-    from tasks.importing import import_embeddings
+    from tasks.embeddings_import import import_embeddings
+    from tasks.engine.run import run_benchmark
 
     home, folder = Home.from_environment(), expanded(folder)
 

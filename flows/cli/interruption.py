@@ -37,7 +37,7 @@ def leave(code: int) -> None:
     # The command has ended: another Ctrl-C could only disturb the shutdown.
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stopping = sys.modules.get("data_catalog.interruption")
+    stopping = sys.modules.get("data_catalog.index.interruption")
     if stopping is not None and stopping.any_abandoned():
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):

@@ -9,16 +9,16 @@ import typer
 from rich.progress import Progress
 
 from data_catalog.errors import UserError
-from data_catalog.gc import SCOPES, Scope, collect
 from data_catalog.home import Home
-from data_catalog.index import update_index
+from data_catalog.index.database import update_index
 from data_catalog.specs.paths import expanded
-from data_catalog.store import Store
-from data_catalog.verify import verify as verify_store
-from data_catalog.verify import verify_sources
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import SCOPES, Scope, collect
+from data_catalog.store.verification import verify as verify_store
+from data_catalog.store.verification import verify_sources
+from flows.cli.escaping import escape, shortened
 from flows.cli.live import LiveReading
 from flows.cli.output import AsJson, console, errors, print_json, print_table, size_text
-from flows.cli.showing import escape, shortened
 
 _SHOWN = 20
 
@@ -35,7 +35,7 @@ def validate(
         dat validate specs/datasets/mine.toml
     """
     from data_catalog.specs.collection import Specs
-    from tasks.checking import check_specs
+    from tasks.validation import check_specs
 
     specs = Specs.from_environment(Home.from_environment())
     checked, problems = check_specs(specs, [expanded(path) for path in files] if files else None)

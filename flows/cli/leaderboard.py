@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_catalog.home import Home
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
+from flows.cli.escaping import escape
 from flows.cli.output import console, print_table, warn
-from flows.cli.showing import escape
 
 _WORTH_SAYING = 0.001
 _LISTED = 40

@@ -16,10 +16,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from data_catalog.cell import Cell
+from data_catalog.planning.cell import Cell
+from flows.cli.escaping import escape
 from flows.cli.output import errors
-from flows.cli.showing import escape
-from tasks.watching import CellOutcome
+from tasks.engine.events import CellOutcome
 
 _ORDER = ("computed", "adopted", "reproduced", "drifted", "up to date", "not applicable", "failed", "blocked")
 _COLOURS = {"failed": "red", "blocked": "red", "drifted": "yellow", "not applicable": "yellow", "up to date": "dim"}

@@ -13,8 +13,7 @@ from rich.tree import Tree
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.planner import Planner
-from data_catalog.question_limits import (
+from data_catalog.index.question_limits import (
     MEMORY_VARIABLE,
     ROWS_VARIABLE,
     TIMEOUT_VARIABLE,
@@ -24,13 +23,14 @@ from data_catalog.question_limits import (
     parse_rows,
     parse_seconds,
 )
-from data_catalog.reader import Answer, Questions, index_condition, query
-from data_catalog.runs import is_running
-from data_catalog.store import Store
+from data_catalog.index.reader import Answer, Questions, index_condition, query
+from data_catalog.planning.planner import Planner
+from data_catalog.store.artifacts import Store
+from data_catalog.store.runs import is_running
+from flows.cli.escaping import escape, no_formula, shown
 from flows.cli.interruption import orderly_termination
 from flows.cli.live import LiveReading
 from flows.cli.output import AsJson, complain, console, note, print_json, print_table, size_text, warn
-from flows.cli.showing import escape, no_formula, shown
 
 _WIDEST = 20
 _SHOWN_ROWS = 40
@@ -321,7 +321,7 @@ def _spec_records(home: Home, kind: Listing) -> list[dict[str, Any]]:
 
 def _method_records() -> list[dict[str, Any]]:
     from dat_lib.methods.registry import make_method
-    from tasks.experiments import known_methods
+    from tasks.graph.experiments import known_methods
 
     records = []
     for name in known_methods():
@@ -364,7 +364,7 @@ def _one_cell(home: Home, text: str) -> str:
 def _present_state(home: Home, name: str) -> str:
     """Return whether a cell is up to date now, and if not, why."""
     from data_catalog.specs.collection import Specs
-    from tasks.graph import Graph
+    from tasks.graph.graph import Graph
 
     address = query(
         home,

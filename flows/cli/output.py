@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from data_catalog.errors import UserError
-from flows.cli.showing import escape, shortened, shown
+from flows.cli.escaping import escape, shortened, shown
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

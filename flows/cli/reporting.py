@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data_catalog.home import Home
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
 from data_catalog.specs.paths import expanded
 from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
+from flows.cli.escaping import escape
 from flows.cli.output import AsJson, console, note, print_json, print_table, warn
-from flows.cli.showing import escape
 from flows.request import Request, resolve, write_report_on
 
 if TYPE_CHECKING:
-    from tasks.reporting.explaining import Explanation
+    from tasks.reporting.explanation import Explanation
 
 
 def report(
@@ -72,7 +72,7 @@ def explain(
         dat explain toybirds toyclip test-0007
         dat explain toybirds toyclip test-0007 --method dat_star --open
     """
-    from tasks.reporting.explaining import explain as take_apart
+    from tasks.reporting.explanation import explain as take_apart
 
     home = Home.from_environment()
     with Questions(home) as questions:
@@ -120,7 +120,7 @@ def _write_explanation(home: Home, found: "Explanation", folder: Path) -> Path:
 
     from tasks.reporting.document import Report, Section
     from tasks.reporting.examples import illustrated
-    from tasks.reporting.publishing import publish
+    from tasks.reporting.publication import publish
 
     examples = list(illustrated(home, [found]))
     section = Section("examples", "The prediction", examples=examples)

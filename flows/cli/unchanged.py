@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from data_catalog.unchanged import Stamps
+from data_catalog.planning.stamps import Stamps
 
 _COMMANDS = ("run", "plan")
 _PREFIXES = ("DAT_", "PYTHON", "LC_", "TTY_", "JUPYTER")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from data_catalog.errors import DamagedError, UserError
 from data_catalog.home import Home
 from tasks.reporting.document import Column, Example, Picture, Section
-from tasks.reporting.explaining import Explanation, explain, files_of, stored_predictions
+from tasks.reporting.explanation import Explanation, explain, files_of, stored_predictions
 from tasks.reporting.scope import Scope
 from tasks.reporting.thumbnails import thumbnails
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from data_catalog.cell import Cell
 from data_catalog.home import Home
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
+from data_catalog.planning.cell import Cell
 from tasks.reporting.ablations import ablations_section
 from tasks.reporting.diagnostics import diagnostics_section
 from tasks.reporting.document import Record, Report
@@ -14,7 +14,7 @@ from tasks.reporting.examples import examples_section
 from tasks.reporting.groups import groups_section
 from tasks.reporting.not_applicable import not_applicable_section
 from tasks.reporting.paper import paper_section
-from tasks.reporting.publishing import publish
+from tasks.reporting.publication import publish
 from tasks.reporting.results import headline, ranking, results_section
 from tasks.reporting.scope import Scope
 from tasks.reporting.theory import theory_section

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from data_catalog.cell import Cell
 from data_catalog.home import Home
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
+from data_catalog.planning.cell import Cell
 from tasks.reporting.document import Column, Record, Table
 
 _NAMES = ("dataset", "backbone", "method", "variant")

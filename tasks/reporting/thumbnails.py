@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable
 
 from data_catalog.home import Home
-from data_catalog.store import Store
+from data_catalog.store.artifacts import Store
 
 _SIDE = 128
 

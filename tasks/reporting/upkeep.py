@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
 from tasks.reporting.document import Column, Section
 from tasks.reporting.not_applicable import places_not_applicable
 from tasks.reporting.scope import Scope

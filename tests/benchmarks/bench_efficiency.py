@@ -11,11 +11,11 @@ import time
 
 import numpy as np
 
-from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat, DatStar
-from dat_lib.methods.pool_densities import run_on_pool
+from dat_lib.methods.support.contract import Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
 from dat_lib.methods.tie import Tie, TieStar
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 from tests.benchmarks.timing import Row, hand_on
 
 TRAIN, VAL, TEST, DIM = 162_770, 19_867, 19_962, 512

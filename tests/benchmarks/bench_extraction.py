@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dat_lib.backbones.extraction import extract
 from dat_lib.backbones.torchvision_import import import_torchvision
-from dat_lib.datasets.decoding import read_image
-from dat_lib.extraction import extract
-from dat_lib.threads import in_threads
+from dat_lib.datasets.files.decoding import read_image
+from dat_lib.density.threads import in_threads
 from tests.benchmarks.timing import Row, Timing, hand_on, measure, print_table, released
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "covid-chestxray-small"

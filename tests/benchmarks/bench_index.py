@@ -12,11 +12,11 @@ from unittest.mock import patch
 import duckdb
 import pyarrow.parquet as pq
 
-from data_catalog import reader
-from data_catalog.checked_files import CheckedFiles
-from data_catalog.index import update_index
-from data_catalog.reader import query
-from data_catalog.store import Store, file_digest
+from data_catalog.index import reader
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store, file_digest
+from data_catalog.store.checked_files import CheckedFiles
 from tests.benchmarks.synthetic_store import SyntheticStore, predictions_table, synthetic_store
 from tests.benchmarks.timing import DAT, Row, Timing, command, hand_on, measure, print_table, released
 

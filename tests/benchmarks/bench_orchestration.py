@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from data_catalog.home import Home
 from flows.request import Request, resolve
-from tasks.batches import batches
+from tasks.engine.batches import batches
 from tests.benchmarks.timing import DAT, Row, hand_on, print_table, released
 
 

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 
 import duckdb
 
-from data_catalog.index import update_index
-from data_catalog.reader import query
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import query
 from tests.benchmarks.synthetic_store import SUITE, SyntheticStore, synthetic_store
 from tests.benchmarks.timing import DAT, Row, Timing, command, hand_on, measure, print_table, released
 

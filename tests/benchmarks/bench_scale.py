@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from dat_lib.backbones.extraction import SHARD_ROWS
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.estimator import DAT
-from dat_lib.extraction import SHARD_ROWS
-from dat_lib.simulation import simulate
-from data_catalog.content import content_digest
-from data_catalog.file_digest import file_digest
+from dat_lib.toyworld.simulation import simulate
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.manifest import StoredFile
-from data_catalog.planner import Planner
-from data_catalog.store import Store
+from data_catalog.index.database import update_index
+from data_catalog.planning.planner import Planner
+from data_catalog.store.artifacts import Store
+from data_catalog.store.content import content_digest
+from data_catalog.store.file_digest import file_digest
+from data_catalog.store.manifest import StoredFile
 from tests.benchmarks.synthetic_store import predictions_table, synthetic_store
 from tests.benchmarks.timing import Row, hand_on, print_table
 

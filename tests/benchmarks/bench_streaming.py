@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dat_lib.estimator import DAT
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 from tests.benchmarks.timing import DAT as COMMAND
 from tests.benchmarks.timing import Row, command, hand_on
 from tests.conftest import PROMPTS, write_world

@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data_catalog.canonical import digest_text
-from data_catalog.cell import Cell
-from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
-from data_catalog.manifest import Manifest, Parent, StoredFile
-from data_catalog.planner import Planner, in_order
-from data_catalog.runs import now
+from data_catalog.index.step_views import STEP_VIEWS
+from data_catalog.planning.cell import Cell
+from data_catalog.planning.code_version import CodeVersions
+from data_catalog.planning.planner import Planner, in_order
 from data_catalog.specs.collection import Specs
-from data_catalog.step_views import STEP_VIEWS
-from data_catalog.store import Store
-from tasks.experiments import Selection, select
-from tasks.graph import Graph
+from data_catalog.store.artifacts import Store
+from data_catalog.store.manifest import Manifest, Parent, StoredFile
+from data_catalog.store.runs import now
+from tasks.graph.experiments import Selection, select
+from tasks.graph.graph import Graph
 
 SUITE = "many"
 CELLS_PER_DATASET = 353  # 3 of embeddings, then predictions and metrics of 150 experiments, and 50 comparisons

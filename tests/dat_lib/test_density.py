@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dat_lib import distances, neighbours
-from dat_lib.compiled_selection import CompiledSelection
-from dat_lib.density import GroupDensity, dao, knn_distance, slof
+from dat_lib.density import distances, neighbours
+from dat_lib.density.compiled_selection import CompiledSelection
+from dat_lib.density.densities import GroupDensity, dao, knn_distance, slof
 from tests.dat_lib import literal
 
 seeds = st.integers(0, 10_000)
@@ -117,7 +117,7 @@ def test_slof_of_an_even_grid_is_about_one():
 def test_dao_is_slof_where_the_dimension_is_one(monkeypatch):
     import torch
 
-    from dat_lib import density
+    from dat_lib.density import densities as density
 
     monkeypatch.setattr(density, "local_dimension", lambda distances, lid: torch.ones(len(distances)).double())
     queries, references = cloud(0, 20, 6), cloud(1, 30, 6)

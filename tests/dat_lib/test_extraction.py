@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from dat_lib.backbones.backbone import TextVectors
+from dat_lib.backbones.extraction import Shard, extract, shard_numbers
 from dat_lib.datasets.images import ImageSamples, UnreadableImage
-from dat_lib.extraction import Shard, extract, shard_numbers
 
 ROWS = 50
 BROKEN = (7, 23)
@@ -242,7 +242,7 @@ def test_temporary_files_of_a_killed_extraction_are_removed_by_the_next_and_thos
 ) -> None:
     code = (
         "import os, signal, sys\n"
-        "from dat_lib.worker_files import worker_folder\n"
+        "from dat_lib.backbones.worker_files import worker_folder\n"
         "with worker_folder() as folder:\n"
         "    open(os.path.join(folder, 'listener'), 'w').close()\n"
         "    print(folder, flush=True)\n"

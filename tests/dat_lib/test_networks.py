@@ -1,6 +1,6 @@
 import pytest
 
-from dat_lib.networks import selection_network, sorting_network
+from dat_lib.density.networks import selection_network, sorting_network
 
 
 @pytest.mark.parametrize("rows", range(1, 11))

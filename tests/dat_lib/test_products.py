@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dat_lib.products import COLUMNS, multiply, round_up
+from dat_lib.density.products import COLUMNS, multiply, round_up
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dat_lib.compiled_selection import CompiledSelection, can_compile
-from dat_lib.selection import LARGEST_NETWORK, RowSelection
+from dat_lib.density.compiled_selection import CompiledSelection, can_compile
+from dat_lib.density.selection import LARGEST_NETWORK, RowSelection
 
 COLUMNS = 32
 """Two vectors of float32, four of float64."""

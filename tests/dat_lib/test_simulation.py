@@ -4,7 +4,7 @@ import pytest
 from dat_lib.estimator import DAT, DATStar
 from dat_lib.metrics import group_metrics
 from dat_lib.similarity import cosines
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 
 SEEDS = range(6)
 

@@ -7,7 +7,7 @@ STREAM = """
 import resource
 import numpy as np
 from dat_lib.estimator import DAT
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 
 world = simulate(seed=0, dim=128)
 train = world.part("train")

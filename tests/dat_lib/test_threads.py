@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from dat_lib.density import GroupDensity
-from dat_lib.threads import in_threads
+from dat_lib.density.densities import GroupDensity
+from dat_lib.density.threads import in_threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from data_catalog import code_memory, code_version
-from data_catalog.code_memory import CodeMemory
-from data_catalog.code_version import CodeVersions
+from data_catalog.planning import code_memory, code_version
+from data_catalog.planning.code_memory import CodeMemory
+from data_catalog.planning.code_version import CodeVersions
 
 FILES = {
     "pack/__init__.py": "import lazy_loader\n__getattr__ = lazy_loader.attach_stub(__name__, __file__)\n",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_catalog.content import ContentDigest, content_digest
+from data_catalog.store.content import ContentDigest, content_digest
 
 
 def example(rows: int = 7) -> pa.Table:

@@ -12,12 +12,12 @@ import pytest
 
 from data_catalog.errors import DamagedError, UserError
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.manifest import Manifest, parse_manifest
-from data_catalog.reader import query
-from data_catalog.runs import read_run, recorded_run
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
+from data_catalog.store.manifest import Manifest, parse_manifest
+from data_catalog.store.runs import read_run, recorded_run
+from data_catalog.store.verification import verify
 from tests.data_catalog.worlds import computed, contents, counters, keys, results, run, tiny_pipeline
 
 

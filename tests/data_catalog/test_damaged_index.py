@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.index_views import VIEWS
-from data_catalog.reader import Answer, index_condition, query
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import Answer, index_condition, query
+from data_catalog.index.views import VIEWS
 from tests.data_catalog import worlds
 from tests.data_catalog.worlds import answers
 

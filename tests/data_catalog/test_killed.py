@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from data_catalog.cell import Cell
-from data_catalog.gc import collect
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.reader import index_condition, query
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import index_condition, query
+from data_catalog.planning.cell import Cell
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import collect
+from data_catalog.store.verification import verify
 from tests.data_catalog import worlds
 from tests.data_catalog.worlds import computed, contents, counters, held_locks, keys, leftovers, run, settle
 

@@ -4,15 +4,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from data_catalog.cell import Cell
-from data_catalog.code_version import CodeVersions
-from data_catalog.content import content_digest
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.manifest import Manifest, Parent, parse_manifest
-from data_catalog.planner import Decision, Planner, in_order
-from data_catalog.runs import now
-from data_catalog.store import Store
+from data_catalog.planning.cell import Cell
+from data_catalog.planning.code_version import CodeVersions
+from data_catalog.planning.planner import Decision, Planner, in_order
+from data_catalog.store.artifacts import Store
+from data_catalog.store.content import content_digest
+from data_catalog.store.manifest import Manifest, Parent, parse_manifest
+from data_catalog.store.runs import now
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from data_catalog.errors import UserError
-from data_catalog.gc import SCOPES, collect
 from data_catalog.home import Home
-from data_catalog.locking import held
-from data_catalog.manifest import Manifest
-from data_catalog.reader import query
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import SCOPES, collect
+from data_catalog.store.locking import held
+from data_catalog.store.manifest import Manifest
+from data_catalog.store.verification import verify
 from tests.data_catalog import worlds
 from tests.data_catalog.worlds import computed, contents, counters, held_locks, keys, leftovers, run
 

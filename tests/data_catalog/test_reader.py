@@ -5,9 +5,9 @@ import pytest
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.index_views import VIEWS
-from data_catalog.reader import index_condition, query
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import index_condition, query
+from data_catalog.index.views import VIEWS
 
 
 @pytest.fixture

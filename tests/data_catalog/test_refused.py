@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from data_catalog import store as store_module
-from data_catalog.cell import Cell
 from data_catalog.errors import StoreError
 from data_catalog.home import Home
-from data_catalog.locking import held, lock
-from data_catalog.runs import recorded_run
-from data_catalog.store import Store
-from data_catalog.verify import verify
-from flows.running import run_benchmark
-from tasks.watching import Silence
+from data_catalog.planning.cell import Cell
+from data_catalog.store import artifacts as store_module
+from data_catalog.store.artifacts import Store
+from data_catalog.store.locking import held, lock
+from data_catalog.store.runs import recorded_run
+from data_catalog.store.verification import verify
+from tasks.engine.events import Silence
+from tasks.engine.run import run_benchmark
 from tests.data_catalog.worlds import contents, counters, run, tiny_pipeline
 
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from data_catalog import checked_files
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.index_views import VIEWS
-from data_catalog.question_sources import sources_of_view
-from data_catalog.reader import Answer, Questions, index_condition, query
-from data_catalog.runs import read_record, recorded_run
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.database import update_index
+from data_catalog.index.question_sources import sources_of_view
+from data_catalog.index.reader import Answer, Questions, index_condition, query
+from data_catalog.index.views import VIEWS
+from data_catalog.store import checked_files
+from data_catalog.store.artifacts import Store
+from data_catalog.store.runs import read_record, recorded_run
+from data_catalog.store.verification import verify
 from tests.data_catalog.worlds import run, tiny_pipeline
 
 CELL = "predictions/tiny/simclip/zero_shot"

@@ -20,23 +20,23 @@ from typing import Any
 import duckdb
 from filelock import Timeout
 
-from data_catalog.cell import Cell
-from data_catalog.code_version import CodeVersions
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.index_views import VIEWS
-from data_catalog.locking import lock, sweep
-from data_catalog.manifest import Manifest
-from data_catalog.planner import Planner, in_order
-from data_catalog.reader import query
-from data_catalog.runs import recorded_run
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import query
+from data_catalog.index.views import VIEWS
+from data_catalog.planning.cell import Cell
+from data_catalog.planning.code_version import CodeVersions
+from data_catalog.planning.planner import Planner, in_order
 from data_catalog.specs.collection import Specs
-from data_catalog.store import Store
-from flows.running import BenchmarkResult, run_benchmark
-from tasks.bridge import Bridge
-from tasks.experiments import Selection, select
-from tasks.graph import Graph
-from tasks.watching import Silence
+from data_catalog.store.artifacts import Store
+from data_catalog.store.locking import lock, sweep
+from data_catalog.store.manifest import Manifest
+from data_catalog.store.runs import recorded_run
+from tasks.engine.computation import Bridge
+from tasks.engine.events import Silence
+from tasks.engine.run import BenchmarkResult, run_benchmark
+from tasks.graph.experiments import Selection, select
+from tasks.graph.graph import Graph
 from tests.data_catalog import counter_step
 
 # What is imported and read when it is first used, so that processes forked from here are at work at once.

@@ -8,8 +8,8 @@ from typing import Any
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index_views import VIEWS
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
+from data_catalog.index.views import VIEWS
 from tests.faults.fault import Deed
 from tests.faults.world import World
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from dat_lib.simulation import simulate
-from data_catalog.gc import collect
+from dat_lib.toyworld.simulation import simulate
 from data_catalog.home import Home
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import collect
+from data_catalog.store.verification import verify
 from tests.conftest import PROMPTS, write_world
 from tests.data_catalog.worlds import leftovers
 from tests.faults.fault import Deed

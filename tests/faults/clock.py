@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.faults.fault import Deed
 from tests.faults.meddling import turn_back_clock
 from tests.faults.world import World

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from data_catalog.home import Home
-from data_catalog.reader import index_condition
+from data_catalog.index.reader import index_condition
 from tests.faults.fault import CannotTryError, Deed, begin
 from tests.faults.world import Ran, World, committed, nothing, wait_for_share
 

@@ -8,8 +8,8 @@ from functools import partial
 from random import Random
 
 from data_catalog.home import Home
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.store.artifacts import Store
+from data_catalog.store.verification import verify
 from tests.edited_images import EditedImages, decided
 from tests.faults.fault import Deed
 from tests.faults.killed import die_at_touch

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from data_catalog.gc import collect
 from data_catalog.home import Home
-from data_catalog.planner import Planner
-from data_catalog.reader import query
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.reader import query
+from data_catalog.planning.planner import Planner
+from data_catalog.store.artifacts import Store
+from data_catalog.store.garbage import collect
+from data_catalog.store.verification import verify
 from flows.request import Request, resolve
 from tests.data_catalog.worlds import held_locks, leftovers
 from tests.faults.fault import Deed

@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.data_catalog.worlds import killed_at_touch
 from tests.faults.fault import Deed, begin
 from tests.faults.world import World, nothing, wait_for_share

@@ -5,7 +5,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 
 from data_catalog.home import Home
-from data_catalog.reader import Questions
+from data_catalog.index.reader import Questions
 
 _QUESTIONS = (
     "SELECT count(*) FROM artifacts",

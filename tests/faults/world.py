@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from data_catalog.home import Home
-from data_catalog.reader import query
-from data_catalog.store import Store
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
 from tests.faults.reading import Reader, read_until
 from tests.warm_processes import warm_processes
 

@@ -296,7 +296,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(home, tmp_path) ->
 
 
 def test_nan_in_a_simulated_setting_is_refused() -> None:
-    from dat_lib.simulation import simulate
+    from dat_lib.toyworld.simulation import simulate
 
     with pytest.raises(ValueError, match="correlation"):
         simulate(correlation=np.nan)

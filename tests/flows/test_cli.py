@@ -130,7 +130,7 @@ def test_gc_shows_first_and_removes_only_when_told(ran, dat, home, tmp_path) -> 
 def test_ctrl_c_stops_kindly_and_the_next_run_goes_on(home, tmp_path) -> None:
     """The process gets the signal that a terminal sends while it computes."""
     code = (
-        "import os, signal, tasks.predictions as step\n"
+        "import os, signal, tasks.steps.predictions as step\n"
         "step.compute = lambda work: os.kill(os.getpid(), signal.SIGINT)\n"
         "from flows.cli import main; main()\n"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from dat_lib.methods.registry import method_names
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.flows.newcomer import PROJECT, README, Newcomer
 
 CARD = PROJECT / "data_catalog/toyclip/MODEL.md"

@@ -10,22 +10,22 @@ import pytest
 
 from dat_lib.diagnostics.mahalanobis import prompt_distances
 from dat_lib.diagnostics.triptych import density_triptych, summarise_triptych
-from dat_lib.methods.contract import Problem
-from dat_lib.methods.pool_densities import pool_densities, run_on_pool
 from dat_lib.methods.registry import make_method
+from dat_lib.methods.support.contract import Problem
+from dat_lib.methods.support.pool_densities import pool_densities, run_on_pool
 from dat_lib.metrics import group_metrics
 from dat_lib.translation import similarities
 from data_catalog.home import Home
-from data_catalog.reader import Questions, query
+from data_catalog.index.reader import Questions, query
 from data_catalog.specs.collection import Specs
-from data_catalog.store import Store
-from flows.running import BenchmarkResult, run_benchmark
-from tasks.columns import integers, texts, vectors_of
-from tasks.experiments import Experiment, Selection, select
-from tasks.graph import Graph
-from tasks.prompt_vectors import prompt_vectors
+from data_catalog.store.artifacts import Store
+from tasks.engine.run import BenchmarkResult, run_benchmark
+from tasks.graph.experiments import Experiment, Selection, select
+from tasks.graph.graph import Graph
 from tasks.reporting.contact_sheets import contact_sheets
 from tasks.reporting.scope import Scope
+from tasks.tables.columns import integers, texts, vectors_of
+from tasks.tables.prompt_vectors import prompt_vectors
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo-full")]
 

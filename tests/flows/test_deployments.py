@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.flows.conftest import PrefectServer
 from tests.flows.newcomer import BIN
 

@@ -119,10 +119,10 @@ def test_an_edited_method_reruns_that_method_and_stops_where_the_output_is_equal
 
 @pytest.mark.slow
 def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
-    edit(project, "dat_lib/simulation.py", "ATTRIBUTE_OFFSET = 0.4", "ATTRIBUTE_OFFSET = 0.41")
+    edit(project, "dat_lib/toyworld/simulation.py", "ATTRIBUTE_OFFSET = 0.4", "ATTRIBUTE_OFFSET = 0.41")
     found = stale(project)
     sources = {f"{step}/simbirds/simclip" for step in ("samples", "image_embeddings", "text_embeddings")}
-    assert {found[cell] for cell in sources} == {"code: dat_lib.simulation"}
+    assert {found[cell] for cell in sources} == {"code: dat_lib.toyworld.simulation"}
     scored = cells("predictions", *METHODS) | cells("metrics", *METHODS) | comparisons(*METHODS)
     assert set(found) == sources | scored
 
@@ -130,9 +130,9 @@ def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
 @pytest.mark.slow
 def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
     edit(project, "flows/benchmark.py", "_NAMED = 10", "_NAMED = 5 + 5")
-    edit(project, "tasks/settling.py", "return False", "return bool(0)")
-    edit(project, "tasks/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
-    edit(project, "data_catalog/store.py", "\n\nclass Store:", "\n_UNUSED = 1\n\n\nclass Store:")
+    edit(project, "tasks/engine/execution.py", "return False", "return bool(0)")
+    edit(project, "tasks/graph/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
+    edit(project, "data_catalog/store/artifacts.py", "\n\nclass Store:", "\n_UNUSED = 1\n\n\nclass Store:")
     assert stale(project) == {}
 
 

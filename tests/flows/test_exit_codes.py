@@ -12,8 +12,8 @@ import pytest
 
 from data_catalog.home import Home
 from data_catalog.specs.collection import Specs
-from tasks.experiments import Selection, select
-from tasks.graph import Graph
+from tasks.graph.experiments import Selection, select
+from tasks.graph.graph import Graph
 from tests.data_catalog.test_refused import no_file_over
 from tests.data_catalog.worlds import run
 

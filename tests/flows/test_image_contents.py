@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from flows.request import Request, resolve
 from tests.dat_lib.backbones.small_models import (
     OPENAI_LIKE,
@@ -31,7 +31,7 @@ PAIR = ("--dataset", "blobs", "--backbone", "tiny", "--method", "zero_shot")
 @pytest.fixture
 def blobs(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Twenty images, in shards of five, and a model; all have been at rest for a while."""
-    monkeypatch.setattr("tasks.extraction.SHARD_ROWS", 5)
+    monkeypatch.setattr("tasks.steps.image_embeddings.SHARD_ROWS", 5)
     monkeypatch.setenv("DAT_WORKERS", "0")
     root = add_dataset(tmp_path, "blobs", ROWS)
     add_backbone(tmp_path, "tiny", seed=0)
@@ -107,7 +107,7 @@ def test_what_is_put_together_from_old_and_new_shards_equals_what_is_embedded_at
 def test_a_forced_rerun_uses_no_shard_again(dat, home, blobs, monkeypatch) -> None:
     assert dat("run", *PAIR).code == 0
     embedded = []
-    from tasks import extraction
+    from tasks.steps import image_embeddings as extraction
 
     extract = extraction.extract
     monkeypatch.setattr(extraction, "extract", lambda *a, **k: embedded.append(set(k["skip"])) or extract(*a, **k))
@@ -144,7 +144,7 @@ def test_a_touched_file_is_read_again_and_nothing_is_stale(dat, home, blobs) -> 
 
 
 def test_verifying_sources_finds_what_no_time_tells(dat, home, blobs, monkeypatch) -> None:
-    from data_catalog import source_files
+    from data_catalog.store import source_files
 
     assert dat("run", *PAIR).code == 0
     monkeypatch.setattr(source_files, "_AT_REST", 0)  # as if all had been at rest
@@ -167,7 +167,7 @@ def test_verifying_sources_finds_what_no_time_tells(dat, home, blobs, monkeypatc
 
 
 def test_an_image_that_changes_under_a_run_fails_it_and_is_kept_under_no_wrong_name(dat, home, blobs, monkeypatch):
-    from tasks import extraction
+    from tasks.steps import image_embeddings as extraction
 
     def opened(*arguments):
         repaint(blobs / "12.png")
@@ -345,7 +345,7 @@ def test_a_tilde_in_root_and_weights_is_the_users_home(dat, home, blobs, tmp_pat
 
 
 def test_a_table_that_changes_while_it_is_read_is_read_again(home, blobs, tmp_path) -> None:
-    from data_catalog.source_files import Listing, SourceFiles
+    from data_catalog.store.source_files import Listing, SourceFiles
 
     table = blobs / "samples.csv"
     files = SourceFiles("blobs", "here", tmp_path / "memory/blobs.parquet")

@@ -31,7 +31,7 @@ def blobs(home: Home, tmp_path: Path) -> Path:
 
 
 def vectors(home: Home, backbone: str = "tiny") -> dict[str, list[float]]:
-    from data_catalog.reader import query
+    from data_catalog.index.reader import query
 
     sql = "SELECT path FROM artifacts WHERE current AND step = 'image_embeddings' AND backbone = ?"
     (row,) = query(home, sql, [backbone]).rows
@@ -164,7 +164,7 @@ def test_missing_files_are_all_named_before_the_model_is_opened(dat, home, blobs
         (blobs / name).unlink()
     tolerate(tmp_path, len(missing) - 1)
     opened = []
-    monkeypatch.setattr("tasks.extraction.open_backbone", lambda *_: opened.append(1))
+    monkeypatch.setattr("tasks.steps.image_embeddings.open_backbone", lambda *_: opened.append(1))
     ran = dat("run", *REQUEST, "--backbone", "tiny")
     assert ran.code == 1
     assert f"{len(missing)} images cannot be read, {len(missing) - 1} are tolerated" in ran.err
@@ -261,7 +261,7 @@ def test_killed_in_the_middle_and_resumed_the_embeddings_are_the_same(dat, home,
     expected = vectors(home)
     monkeypatch.setenv("DAT_HOME", str(home.root.with_name("killed")))
     killed = Home.from_environment()
-    code = "import tasks.extraction as step; step.SHARD_ROWS = 8; from flows.cli import main; main()"
+    code = "import tasks.steps.image_embeddings as step; step.SHARD_ROWS = 8; from flows.cli import main; main()"
     command = [sys.executable, "-c", code, "run", *REQUEST, "--backbone", "tiny", "--json"]
     environment = {**os.environ, "DAT_WORKERS": "0", "DAT_BATCH_SIZE": "4"}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

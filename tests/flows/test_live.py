@@ -5,9 +5,9 @@ import re
 import pytest
 from rich.console import Console
 
-from data_catalog.cell import Cell
+from data_catalog.planning.cell import Cell
 from flows.cli import live
-from tasks.watching import CellOutcome
+from tasks.engine.events import CellOutcome
 
 EMBED = Cell("image_embeddings", {"dataset": "birds", "backbone": "clip"}, modules=())
 SCORE = Cell("predictions", {"dataset": "birds", "backbone": "clip", "method": "dat"}, modules=())

@@ -16,10 +16,10 @@ import pytest
 from PIL import Image
 
 from data_catalog.home import Home
-from data_catalog.reader import query
-from data_catalog.runs import read_run
-from data_catalog.store import Store
-from data_catalog.verify import verify
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
+from data_catalog.store.runs import read_run
+from data_catalog.store.verification import verify
 from tests.flows.conftest import PrefectServer
 from tests.flows.newcomer import BIN
 
@@ -222,8 +222,8 @@ import sys
 from pathlib import Path
 from prefect import flow
 from data_catalog.home import Home
-from tasks.orchestrated import score
-from tasks.settling import Order
+from tasks.engine.orchestrated import score
+from tasks.engine.execution import Order
 from tests.tasks.test_settling import flaky
 
 home = Home.from_environment()

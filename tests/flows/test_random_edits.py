@@ -2,9 +2,9 @@
 
 import pytest
 
-from data_catalog.content import content_digest
 from data_catalog.home import Home
-from data_catalog.store import Store
+from data_catalog.store.artifacts import Store
+from data_catalog.store.content import content_digest
 from tests.edited_images import ROWS, EditedImages, decided
 
 SHARD, EDITS = 6, 5
@@ -22,9 +22,9 @@ def shards(home: Home) -> list[str]:
 def test_an_incremental_run_equals_a_fresh_one_and_embeds_just_the_shards_that_changed(
     dat, home, tmp_path, monkeypatch, seed
 ) -> None:
-    monkeypatch.setattr("tasks.extraction.SHARD_ROWS", SHARD)
+    monkeypatch.setattr("tasks.steps.image_embeddings.SHARD_ROWS", SHARD)
     monkeypatch.setenv("DAT_WORKERS", "0")
-    from tasks import extraction
+    from tasks.steps import image_embeddings as extraction
 
     extract, embedded = extraction.extract, []
 

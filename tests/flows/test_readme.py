@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 from tests.conftest import write_world
 from tests.flows.newcomer import PROJECT, Newcomer, blocks, commands, toml
 

@@ -95,8 +95,8 @@ def _written_out(role: str, template: str) -> str:
 
 def test_an_explanation_agrees_with_every_stored_prediction(dat, imported) -> None:
     from data_catalog.home import Home
-    from data_catalog.reader import Questions
-    from tasks.reporting.explaining import explain
+    from data_catalog.index.reader import Questions
+    from tasks.reporting.explanation import explain
 
     imported()
     rows = asked(dat, "SELECT * FROM predictions WHERE method = 'dat' ORDER BY sample_id LIMIT 40")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dat_lib.metrics import group_metrics
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 
 
 @pytest.fixture

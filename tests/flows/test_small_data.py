@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from tests.conftest import Ran, write_images, write_texts
 from tests.data_catalog.worlds import contents
 

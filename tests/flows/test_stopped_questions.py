@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.index import update_index
+from data_catalog.index.database import update_index
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 DEAF = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
@@ -30,7 +30,7 @@ def telling(work, connection):
 interruption.Work.uses = telling
 """
 SLOW_INDEX = """
-import time, data_catalog.reader as reader
+import time, data_catalog.index.reader as reader
 def endless(connection, home, *, reuse):
     {deed}
 reader.bring_up_to_date = endless

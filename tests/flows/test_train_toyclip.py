@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dat_lib.datasets.place_drawing import BACKGROUNDS, PLACES
 from dat_lib.datasets.toybirds import Scene, open_dataset
+from dat_lib.toyworld.place_drawing import BACKGROUNDS, PLACES
+from dat_lib.toyworld.toyclip_captions import caption, vocabulary
+from dat_lib.toyworld.train_toyclip import Recipe, contrastive_loss, save, train
 from data_catalog.specs.prompts import PromptSet
-from flows.toyclip_captions import caption, vocabulary
-from flows.train_toyclip import Recipe, contrastive_loss, save, train
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "data_catalog" / "toyclip"
@@ -52,7 +52,7 @@ def test_captions_are_true_and_made_of_known_words(scene):
 
 
 def test_no_prompt_has_a_word_that_the_model_has_never_seen(prompts):
-    from flows.toyclip_model import make_tokenizer
+    from dat_lib.toyworld.toyclip_model import make_tokenizer
 
     tokenizer = make_tokenizer()
     for prompt in prompts.all_prompts():
@@ -88,7 +88,7 @@ def test_the_loss_counts_copies_of_a_caption_as_right():
 def test_the_cones_are_placed_as_asked_and_cosines_within_a_modality_stay():
     import torch
 
-    from flows.toyclip_model import embed, make_model, make_tokenizer, place_cones
+    from dat_lib.toyworld.toyclip_model import embed, make_model, make_tokenizer, place_cones
 
     torch.manual_seed(3)
     tokenizer = make_tokenizer()
@@ -117,7 +117,7 @@ def test_the_same_recipe_gives_the_same_weights_and_another_seed_others(trained)
 def test_training_moves_every_weight_but_the_logit_scale(trained):
     import torch
 
-    from flows.toyclip_model import make_model
+    from dat_lib.toyworld.toyclip_model import make_model
 
     model, processor = trained
     torch.manual_seed(TINY.seed)
@@ -164,8 +164,8 @@ def load(folder):
 def test_the_processor_does_to_an_image_what_training_did():
     import torch
 
-    from flows.toyclip_model import make_processor
-    from flows.train_toyclip import scaled_pixels
+    from dat_lib.toyworld.toyclip_model import make_processor
+    from dat_lib.toyworld.train_toyclip import scaled_pixels
 
     image = open_dataset(train=1, val=0, test=0).open_image(0)
     mine = scaled_pixels(np.asarray(image)[None])
@@ -175,7 +175,7 @@ def test_the_processor_does_to_an_image_what_training_did():
 def test_the_kept_model_is_small_float32_and_of_the_scripts_shape():
     import torch
 
-    from flows.toyclip_model import make_model, make_tokenizer
+    from dat_lib.toyworld.toyclip_model import make_model, make_tokenizer
 
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 3_000_000
     model, processor = load(FOLDER)

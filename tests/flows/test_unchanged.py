@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from data_catalog import unchanged
 from data_catalog.home import Home
+from data_catalog.planning import stamps as unchanged
 from flows.cli.unchanged import _NAMES, _PREFIXES, answered
 from flows.request import Request, resolve
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dat_lib.datasets import unpacking
+from dat_lib.datasets.files import unpacking
+from dat_lib.datasets.files.unpacking import unpack
 from dat_lib.datasets.source import DataError
-from dat_lib.datasets.unpacking import unpack
 
 ROOM = 2_000_000
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dat_lib.datasets import bounded_reading
-from dat_lib.datasets.bounded_reading import check_width, read_parquet
-from dat_lib.datasets.decoding import ImageFiles, read_image
+from dat_lib.datasets.files import bounded_reading
+from dat_lib.datasets.files.bounded_reading import check_width, read_parquet
+from dat_lib.datasets.files.decoding import ImageFiles, read_image
+from dat_lib.datasets.files.table_columns import read_columns
 from dat_lib.datasets.images import ImageSamples, UnreadableImage
 from dat_lib.datasets.source import DataError
-from dat_lib.datasets.table_columns import read_columns
 from data_catalog.errors import UserError
 from data_catalog.specs.models import Spec
 from data_catalog.specs.toml import read_toml

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from flows.cli import output
-from flows.cli.showing import escape, no_formula, shown
+from flows.cli.escaping import escape, no_formula, shown
 from tasks.reporting.document import Column, Table
 from tasks.reporting.figures import draw, for_page, shortened
 from tasks.reporting.latex import as_latex, escaped
@@ -212,7 +212,7 @@ def test_figures_draw_any_name(text: str) -> None:
 
 
 def test_prefect_shows_names_and_obeys_none() -> None:
-    from flows.prefect_artifacts import _markdown
+    from flows.artifacts import _markdown
 
     for text in (SCRIPT, LINK, COMMAND, TERMINAL, "a | b", "**bold**", "two\nlines"):
         table = f"| a |\n|---|\n| {_markdown(text)} |"

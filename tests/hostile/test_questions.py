@@ -10,8 +10,8 @@ import pytest
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.index import update_index
-from data_catalog.reader import Questions
+from data_catalog.index.database import update_index
+from data_catalog.index.reader import Questions
 from tests.hostile.kinds.questions import ENDLESS
 from tests.hostile.watching import World, dat, watched
 
@@ -109,7 +109,7 @@ def test_a_question_about_words_that_write_is_answered(refused) -> None:
 def test_where_the_look_at_the_statement_misses_a_write_the_transaction_refuses_it(tmp_path: Path, monkeypatch) -> None:
     home = Home(tmp_path / "home")
     home.prepare()
-    monkeypatch.setattr("data_catalog.reader.check_writes_nothing", lambda *_: None)
+    monkeypatch.setattr("data_catalog.index.reader.check_writes_nothing", lambda *_: None)
     with Questions(home) as questions:
         for sql in WRITING_CTES[:5]:
             with pytest.raises(UserError, match="read-only"):

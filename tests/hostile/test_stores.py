@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from data_catalog.canonical import digest_text
-from data_catalog.manifest import parse_manifest
 from data_catalog.specs.models import is_name
+from data_catalog.store.manifest import parse_manifest
 from tests.hostile.kinds import KINDS
 from tests.hostile.kinds.kind import write_specs
 from tests.hostile.kinds.specs import SPECS

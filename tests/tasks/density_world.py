@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dat_lib.methods.contract import Prediction, Problem
-from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.methods.registry import make_method
-from dat_lib.simulation import simulate
-from data_catalog.cell import Cell
+from dat_lib.methods.support.contract import Prediction, Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
+from dat_lib.toyworld.simulation import simulate
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
+from data_catalog.planning.cell import Cell
 from data_catalog.specs.collection import Specs
-from data_catalog.store import Store
-from flows.running import BenchmarkResult, run_benchmark
-from tasks.experiments import Experiment
-from tasks.graph import Graph
+from data_catalog.store.artifacts import Store
+from tasks.engine.run import BenchmarkResult, run_benchmark
+from tasks.graph.experiments import Experiment
+from tasks.graph.graph import Graph
 
 WORLD: dict[str, Any] = {"seed": 7, "dim": 12, "train": 600, "val": 20, "test": 60}
 SMALL = {"n": 12, "k": 4}

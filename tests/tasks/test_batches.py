@@ -4,9 +4,9 @@ import pytest
 
 from data_catalog.home import Home
 from data_catalog.specs.collection import Specs
-from tasks.batches import STAGES, batches, stage_of
-from tasks.experiments import Selection, select
-from tasks.graph import Graph
+from tasks.engine.batches import STAGES, batches, stage_of
+from tasks.graph.experiments import Selection, select
+from tasks.graph.graph import Graph
 
 
 @pytest.mark.parametrize("suite", ["demo", "simulated"])

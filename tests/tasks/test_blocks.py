@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_catalog.home import Home
-from data_catalog.manifest import Manifest
-from data_catalog.store import Store
-from data_catalog.stored_table import StoredTable
-from tasks import blocks
-from tasks.blocks import vector_blocks, vectors_at, vectors_where
-from tasks.columns import vector_column
+from data_catalog.store.artifacts import Store
+from data_catalog.store.manifest import Manifest
+from data_catalog.store.stored_table import StoredTable
+from tasks.tables import blocks
+from tasks.tables.blocks import vector_blocks, vectors_at, vectors_where
+from tasks.tables.columns import vector_column
 
 Keep = Callable[[Sequence[pa.Table]], StoredTable]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dat_lib.bootstrap import paired_bootstrap
-from tasks.comparison_cells import comparison_cells
+from tasks.graph.comparisons import comparison_cells
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_why_explains_a_comparison(compared) -> None:
 
 
 def test_variants_are_not_compared() -> None:
-    from data_catalog.cell import Cell
+    from data_catalog.planning.cell import Cell
 
     def cell(step: str, method: str, variant: str = "") -> Cell:
         address = {"dataset": "d", "backbone": "b", "method": method, "variant": variant, "seed": 0}

@@ -14,14 +14,14 @@ from filelock import FileLock
 
 from dat_lib.attributes import infer_attributes
 from dat_lib.estimator import DAT, DATStar
-from dat_lib.simulation import simulate
-from data_catalog.code_version import CodeVersions
+from dat_lib.toyworld.simulation import simulate
 from data_catalog.home import Home
-from data_catalog.planner import Planner
-from data_catalog.reader import query
-from data_catalog.store import Store
-from tasks import densities
-from tasks.bridge import Bridge
+from data_catalog.index.reader import query
+from data_catalog.planning.code_version import CodeVersions
+from data_catalog.planning.planner import Planner
+from data_catalog.store.artifacts import Store
+from tasks.engine.computation import Bridge
+from tasks.steps import densities
 from tests.tasks.density_world import SMALL, WORLD, by_hand, cells_of, computed, experiment, run, stored
 
 ROOT = Path(__file__).parents[2]
@@ -228,13 +228,13 @@ def test_references_are_listed_best_first(home: Home) -> None:
 
 def test_a_step_reaches_the_code_that_decides_it_and_no_other() -> None:
     code = CodeVersions()
-    reached = {step: set(code.closure([f"tasks.{step}"])) for step in ("attributes", "references", "densities")}
-    scoring = set(code.closure(["tasks.predictions", "dat_lib.methods.dat"]))
-    assert "dat_lib.outlier_factors" in reached["densities"]
+    reached = {step: set(code.closure([f"tasks.steps.{step}"])) for step in ("attributes", "references", "densities")}
+    scoring = set(code.closure(["tasks.steps.predictions", "dat_lib.methods.dat"]))
+    assert "dat_lib.density.outlier_factors" in reached["densities"]
     assert "dat_lib.herding" in reached["references"]
     for modules in (reached["references"], reached["attributes"], scoring):
-        assert "dat_lib.outlier_factors" not in modules
-        assert "dat_lib.neighbours" not in modules
+        assert "dat_lib.density.outlier_factors" not in modules
+        assert "dat_lib.density.neighbours" not in modules
     for modules in (reached["densities"], reached["attributes"], scoring):
         assert "dat_lib.herding" not in modules
     assert "dat_lib.translation" in scoring
@@ -248,7 +248,7 @@ def test_a_step_reaches_the_code_that_decides_it_and_no_other() -> None:
             "outlier_factors",
             "SMALLEST_DISTANCE = 1e-12",
             "SMALLEST_DISTANCE = 1e-11",
-            {"densities": "code: dat_lib.outlier_factors", "predictions": "input: densities"},
+            {"densities": "code: dat_lib.density.outlier_factors", "predictions": "input: densities"},
         ),
         (
             "herding",
@@ -280,7 +280,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from data_catalog.home import Home
-from data_catalog.store import Store
+from data_catalog.store.artifacts import Store
 from tests.tasks.density_world import experiment, run
 
 commit, left = Store.commit, int(sys.argv[2])

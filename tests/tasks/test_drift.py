@@ -3,7 +3,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from tasks.drift import drift_between
+from tasks.engine.drift import drift_between
 
 TABLE = pa.table({"name": ["a", "b"], "value": [1.0, 2.0], "vector": [[0.0, 1.0], [2.0, 3.0]]})
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from data_catalog.home import Home
-from tasks.gpu_slots import gpu_slots
+from tasks.engine.gpu_slots import gpu_slots
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from dat_lib.group_density import ReferenceDensity
+from dat_lib.density.group_density import ReferenceDensity
 from data_catalog.home import Home
-from data_catalog.reader import query
-from data_catalog.store import Store
-from data_catalog.stored_table import StoredTable
-from tasks import blocks, bridge
-from tasks.experiments import Experiment
+from data_catalog.index.reader import query
+from data_catalog.store.artifacts import Store
+from data_catalog.store.stored_table import StoredTable
+from tasks.engine import computation as bridge
+from tasks.graph.experiments import Experiment
+from tasks.tables import blocks
 from tests.tasks.density_world import WORLD, computed, experiment, run, stored
 
 PLAIN = ("zero_shot", "group_prompt", "perception_clip", "tie")

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 from dat_lib.columns import columns
+from dat_lib.density.group_density import ReferenceDensity
 from dat_lib.diagnostics.exemplars import describe_exemplars
 from dat_lib.diagnostics.mahalanobis import prompt_distances
 from dat_lib.diagnostics.margins import margin_histograms, score_margins
 from dat_lib.diagnostics.shell import embedding_shell
 from dat_lib.diagnostics.triptych import density_triptych, spurious_counterpart, summarise_triptych
-from dat_lib.group_density import ReferenceDensity
 from dat_lib.references import select_references
-from dat_lib.simulation import simulate
 from dat_lib.theory import anisotropy, bayes_alignment, bayes_rule, cosine_tie, fidelity, surrogate_risk
+from dat_lib.toyworld.simulation import simulate
 from dat_lib.translation import similarities
 from data_catalog.home import Home
-from data_catalog.reader import query
-from data_catalog.step_views import STEP_VIEWS
-from tasks.diagnostic_cells import KINDS
-from tasks.inspections import Diagnosis, TheoryCheck
-from tasks.theory_cells import CHECKS
+from data_catalog.index.reader import query
+from data_catalog.index.step_views import STEP_VIEWS
+from tasks.graph.diagnostics import KINDS
+from tasks.graph.inspections import Diagnosis, TheoryCheck
+from tasks.graph.theory import CHECKS
 from tests.tasks.density_world import SMALL, WORLD, cells_of, computed, run
 
 TEXT = ("class", "attribute", "group")

@@ -9,7 +9,8 @@ from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.machine_memory import machine_memory
 from data_catalog.specs.prompts import PromptSet
-from tasks import blocks, graph, memory_needs
+from tasks.graph import graph, memory_needs
+from tasks.tables import blocks
 from tests.conftest import Ran
 
 

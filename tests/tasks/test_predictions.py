@@ -5,14 +5,15 @@ import pyarrow as pa
 import pytest
 
 from dat_lib.applicability import NotApplicableError
-from dat_lib.methods import contract, registry
+from dat_lib.methods import registry
+from dat_lib.methods.support import contract
 from data_catalog.home import Home
 from data_catalog.specs.collection import Specs
-from tasks import predictions
-from tasks.columns import vector_column
-from tasks.experiments import Experiment
-from tasks.graph import Graph
+from tasks.graph.experiments import Experiment
+from tasks.graph.graph import Graph
 from tasks.step import Work
+from tasks.steps import predictions
+from tasks.tables.columns import vector_column
 
 SPLITS = ["train"] * 4 + ["val"] * 3 + ["test"] * 2
 

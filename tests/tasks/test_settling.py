@@ -9,13 +9,13 @@ import pytest
 import requests
 import torch
 
-import tasks.predictions
+import tasks.steps.predictions
 from dat_lib.datasets.source import DataError
-from data_catalog.cell import Cell
 from data_catalog.home import Home
-from data_catalog.reader import query
-from tasks.batches import Batch
-from tasks.settling import Order, TransientFaultError, is_transient, settle_batch
+from data_catalog.index.reader import query
+from data_catalog.planning.cell import Cell
+from tasks.engine.batches import Batch
+from tasks.engine.execution import Order, TransientFaultError, is_transient, settle_batch
 from tasks.step import Output, Work
 from tests.data_catalog.worlds import contents, run, tiny_pipeline
 from tests.tasks import flaky_step
@@ -87,7 +87,7 @@ def test_a_forced_rerun_overwrites_nothing_and_says_how_far_each_artifact_has_dr
     result = run(home, cells, force=True)
     assert {outcome.outcome for outcome in result.outcomes} == {"reproduced"}
 
-    honest = tasks.predictions.compute
+    honest = tasks.steps.predictions.compute
 
     def contrary(work: Work) -> Output:
         """Make the opposite prediction for every sample of zero-shot."""
@@ -98,7 +98,7 @@ def test_a_forced_rerun_overwrites_nothing_and_says_how_far_each_artifact_has_dr
         place = made.table.column_names.index("prediction")
         return Output(made.table.set_column(place, "prediction", flipped), made.summary)
 
-    monkeypatch.setattr(tasks.predictions, "compute", contrary)
+    monkeypatch.setattr(tasks.steps.predictions, "compute", contrary)
     stored = dict(query(home, "SELECT method, wg FROM results").rows)
     result = run(home, cells, force=True)
     assert contents(home) == before

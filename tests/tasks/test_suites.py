@@ -9,17 +9,17 @@ import pytest
 
 from data_catalog.errors import UserError
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from data_catalog.specs.collection import Specs
-from data_catalog.store import Store
-from flows.running import run_benchmark
-from tasks.checking import check_specs
-from tasks.diagnostic_cells import KINDS
-from tasks.experiments import Experiment, Selection, select
-from tasks.graph import Graph
-from tasks.inspections import Diagnosis, TheoryCheck
-from tasks.theory_cells import CHECKS
-from tasks.variants import parse_variant, spelled_out
+from data_catalog.store.artifacts import Store
+from tasks.engine.run import run_benchmark
+from tasks.graph.diagnostics import KINDS
+from tasks.graph.experiments import Experiment, Selection, select
+from tasks.graph.graph import Graph
+from tasks.graph.inspections import Diagnosis, TheoryCheck
+from tasks.graph.theory import CHECKS
+from tasks.graph.variants import parse_variant, spelled_out
+from tasks.validation import check_specs
 from tests.tasks.density_world import SMALL, WORLD, by_hand, cells_of, computed, run
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_all_shipped_specs_are_sound(specs) -> None:
 
 
 def test_the_prompts_of_toybirds_are_of_words_that_its_model_knows(specs) -> None:
-    from flows.toyclip_model import make_tokenizer
+    from dat_lib.toyworld.toyclip_model import make_tokenizer
 
     tokenizer = make_tokenizer()
     sets = [name for name in specs.names("prompts") if name.startswith("toybirds")]
@@ -160,10 +160,10 @@ def with_prompts(method: str, **settings) -> Experiment:
 
 
 def test_a_chosen_prompt_set_is_scored_as_by_hand(chosen: Home) -> None:
-    from dat_lib.methods.contract import Problem
-    from dat_lib.methods.pool_densities import run_on_pool
     from dat_lib.methods.registry import make_method
-    from dat_lib.simulation import simulate
+    from dat_lib.methods.support.contract import Problem
+    from dat_lib.methods.support.pool_densities import run_on_pool
+    from dat_lib.toyworld.simulation import simulate
 
     run(chosen, [with_prompts("dat_star"), with_prompts("tie_star")])
     world = simulate(**WORLD)

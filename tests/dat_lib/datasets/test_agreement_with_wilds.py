@@ -12,8 +12,8 @@ import pytest
 from dat_lib.arrays import NO_ATTRIBUTE
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.datasets import celeba, fmow, waterbirds
-from dat_lib.datasets.decoding import ImageFiles
-from dat_lib.datasets.downloading import archive_of
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.downloading import archive_of
 from tests.dat_lib.datasets import miniatures
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")]

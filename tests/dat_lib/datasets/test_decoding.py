@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dat_lib.datasets.decoding import ImageFiles, read_image
+from dat_lib.datasets.files.decoding import ImageFiles, read_image
 from dat_lib.datasets.images import ImageSamples, UnreadableImage
 from tests.dat_lib.datasets.miniatures import write_image
 

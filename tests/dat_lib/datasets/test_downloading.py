@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dat_lib.datasets import downloading
-from dat_lib.datasets.downloading import Archive, download, fetch
+from dat_lib.datasets.files import downloading
+from dat_lib.datasets.files.downloading import Archive, download, fetch
 from dat_lib.datasets.source import DataError
 
 NOISE = np.random.default_rng(0).bytes(3 * 2**20)

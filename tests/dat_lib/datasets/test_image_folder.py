@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from dat_lib.datasets import image_folder
-from dat_lib.datasets.decoding import ImageFiles
-from dat_lib.datasets.locating import DatasetNotFoundError
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.source import DataError
 from tests.dat_lib.datasets.miniatures import write_image
 

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dat_lib.datasets import sample_table
-from dat_lib.datasets.decoding import ImageFiles
+from dat_lib.datasets.files.decoding import ImageFiles
+from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.images import overlap
-from dat_lib.datasets.locating import DatasetNotFoundError
 from dat_lib.datasets.source import DataError
 from tests.dat_lib.datasets.miniatures import write_image
 

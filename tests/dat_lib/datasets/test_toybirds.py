@@ -7,9 +7,9 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from dat_lib.datasets.bird_drawing import KINDS, draw_bird, random_bird
-from dat_lib.datasets.place_drawing import BACKGROUNDS, PLACES
 from dat_lib.datasets.toybirds import SIZE, Toybirds, draw_scene, open_dataset
+from dat_lib.toyworld.bird_drawing import KINDS, draw_bird, random_bird
+from dat_lib.toyworld.place_drawing import BACKGROUNDS, PLACES
 
 
 def pixels(dataset: Toybirds, row: int) -> np.ndarray:

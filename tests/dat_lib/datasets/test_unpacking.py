@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dat_lib.datasets.files.unpacking import unpack
 from dat_lib.datasets.source import DataError
-from dat_lib.datasets.unpacking import unpack
 
 
 def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> Path:

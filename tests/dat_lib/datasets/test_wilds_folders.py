@@ -10,8 +10,8 @@ import pytest
 
 from dat_lib.arrays import NO_ATTRIBUTE
 from dat_lib.datasets import celeba, fmow, waterbirds
+from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.images import ImageSamples
-from dat_lib.datasets.locating import DatasetNotFoundError
 from dat_lib.datasets.source import DataError
 from tests.dat_lib.datasets import miniatures
 

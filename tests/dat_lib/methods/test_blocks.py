@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dat_lib.methods.blocks import joined_notes
-from dat_lib.methods.contract import Densities, Prediction, run_method
-from dat_lib.methods.pool_densities import pool_densities
+from dat_lib.methods.support.blocks import joined_notes
+from dat_lib.methods.support.contract import Densities, Prediction, run_method
+from dat_lib.methods.support.pool_densities import pool_densities
 from tests.dat_lib.methods.test_needs import CASES, made, world
 
 BY_THEMSELVES = [case for case in CASES if made(*case).needs.one_by_one]

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import (
+from dat_lib.methods.support.contract import (
     Densities,
     DensityNeeds,
     Method,

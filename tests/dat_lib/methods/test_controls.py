@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dat_lib.methods import knn_vote
-from dat_lib.methods.contract import NotApplicableError, Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.density_only import DensityOnly
 from dat_lib.methods.knn_vote import KnnVote
 from dat_lib.methods.nearest_class_mean import WITHOUT_REFERENCES, NearestClassMean
-from dat_lib.methods.pool_densities import run_on_pool
+from dat_lib.methods.support.contract import NotApplicableError, Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
 from tests.dat_lib.literal import dao, herd_argmin, knn_distance, lid_mle, slof, unit
 
 CONTROLS = [NearestClassMean, KnnVote, DensityOnly]

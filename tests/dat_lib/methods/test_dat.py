@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dat_lib.estimator import DATStar
-from dat_lib.methods.contract import NotApplicableError, Problem
 from dat_lib.methods.dat import Dat, DatStar
-from dat_lib.methods.pool_densities import run_on_pool
+from dat_lib.methods.support.contract import NotApplicableError, Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
 from tests.dat_lib.literal import dat_scores, herd_argmin, slof, unit
 
 

@@ -4,13 +4,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.dat_auto import DatAuto
-from dat_lib.methods.pool_densities import run_on_pool
+from dat_lib.methods.support.contract import Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
 from dat_lib.metrics import group_metrics
 from dat_lib.references import select_references
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 
 GRID = {"ks": (3, 6), "strengths": (0.0, 5.0), "terms": ("both", "group", "average")}
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
 from dat_lib.methods.group_prompt import GroupPrompt
+from dat_lib.methods.support.contract import Problem, run_method
 
 
 def problem(seed=0, n=60, n_classes=2, n_attributes=2, d=8):

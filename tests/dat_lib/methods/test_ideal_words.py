@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
 from dat_lib.methods.ideal_words import IdealWords
+from dat_lib.methods.support.contract import Problem, run_method
 
 
 def problem(seed=0, n=80, n_classes=3, n_attributes=4, d=8):

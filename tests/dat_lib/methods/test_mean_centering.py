@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.mean_centering import GroupPromptCentred, ZeroShotCentred
+from dat_lib.methods.support.contract import NotApplicableError, Problem, run_method
 
 
 def problem(seed=0, n=50, n_pool=70, n_classes=2, n_attributes=3, d=8):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import DensityNeeds, Needs, Problem
-from dat_lib.methods.pool_densities import run_on_pool
 from dat_lib.methods.registry import make_method, method_names
+from dat_lib.methods.support.contract import DensityNeeds, Needs, Problem
+from dat_lib.methods.support.pool_densities import run_on_pool
 
 SMALL = {"n": 12, "k": 3}
 VARIANTS = [

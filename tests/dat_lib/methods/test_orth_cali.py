@@ -3,8 +3,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.orth_cali import OrthCali, OrthProj
+from dat_lib.methods.support.contract import NotApplicableError, Problem, run_method
 
 
 def problem(seed=0, n=60, n_classes=2, d=12, n_spurious=3, n_candidates=4):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
 from dat_lib.methods.perception_clip import PerceptionClip
+from dat_lib.methods.support.contract import Problem, run_method
 
 
 def problem(seed=0, n=40, n_classes=3, n_contexts=5, d=8, logit_scale=20.0):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import data_catalog.specs
-from dat_lib.methods.contract import text_role
 from dat_lib.methods.registry import make_method, method_names
+from dat_lib.methods.support.contract import text_role
 from data_catalog.specs.prompts import PromptSet
 
 SPECS = Path(data_catalog.specs.__path__[0])

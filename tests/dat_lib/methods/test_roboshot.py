@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
 from dat_lib.methods.roboshot import RoboShot
+from dat_lib.methods.support.contract import Problem, run_method
 
 
 def problem(seed=0, n=60, d=12, n_reject=4, n_accept=3):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import NotApplicableError, Problem, run_method
+from dat_lib.methods.support.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.tie import Tie, TieStar, translation_scales
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dat_lib.methods import whitening
-from dat_lib.methods.contract import NotApplicableError, Problem, run_method
+from dat_lib.methods.support.contract import NotApplicableError, Problem, run_method
 from dat_lib.methods.whitening import GroupPromptWhitened, ZeroShotWhitened, mean_and_whitening
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dat_lib.methods.contract import Problem, run_method
+from dat_lib.methods.support.contract import Problem, run_method
 from dat_lib.methods.zero_shot import ZeroShot
 
 

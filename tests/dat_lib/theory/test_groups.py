@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dat_lib.density import slof
+from dat_lib.density.densities import slof
 from dat_lib.theory.groups import RARITY, kent_groups, sparsity
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
 
-from dat_lib.simulation import simulate
+from dat_lib.toyworld.simulation import simulate
 from tests.conftest import PROMPTS, write_world
 from tests.hostile import mutating
 from tests.hostile.kinds.harmed_tables import harmed_table

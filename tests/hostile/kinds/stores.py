@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from data_catalog.canonical import digest_text
-from data_catalog.source_files import Listing, SourceFiles
+from data_catalog.store.source_files import Listing, SourceFiles
 from tests.hostile import mutating
 from tests.hostile.kinds.kind import Kind, Words, write_specs
 from tests.hostile.kinds.specs import SPECS

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from flows.request import Request, resolve
 from tasks.reporting.document import Report
-from tasks.reporting.publishing import publish
+from tasks.reporting.publication import publish
 from tasks.reporting.report import gather
 
 LOOKED_AT = """

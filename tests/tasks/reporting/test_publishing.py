@@ -9,7 +9,7 @@ import pytest
 
 from data_catalog.home import Home
 from tasks.reporting.document import Column, Report, Section, Table
-from tasks.reporting.publishing import publish
+from tasks.reporting.publication import publish
 from tests.data_catalog.worlds import killed_at_touch
 from tests.warm_processes import warm_processes
 

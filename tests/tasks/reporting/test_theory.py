@@ -3,12 +3,12 @@
 import pytest
 
 from data_catalog.home import Home
-from data_catalog.reader import query
+from data_catalog.index.reader import query
 from data_catalog.specs.collection import Specs
-from data_catalog.store import Store
-from flows.running import run_benchmark
-from tasks.experiments import Selection, select
-from tasks.graph import Graph
+from data_catalog.store.artifacts import Store
+from tasks.engine.run import run_benchmark
+from tasks.graph.experiments import Selection, select
+from tasks.graph.graph import Graph
 from tasks.reporting.report import gather
 
 

@@ -1,0 +1,1 @@
+"""Files of datasets: fetched, unpacked, found, read and decoded within bounds."""

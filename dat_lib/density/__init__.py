@@ -1,0 +1,1 @@
+"""Local density of a query among the references of each group."""

@@ -1,0 +1,1 @@
+"""Which cells are stale, and why."""

@@ -1,0 +1,1 @@
+"""Artifacts on disk: written once, committed by a manifest, checked by digest."""

@@ -1,0 +1,1 @@
+"""Deciding about cells, computing them and recording what came of them."""

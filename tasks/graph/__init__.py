@@ -1,0 +1,1 @@
+"""Which cells an experiment needs, and what decides each."""

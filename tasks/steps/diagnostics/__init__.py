@@ -1,0 +1,1 @@
+"""The paper's diagnostics, one module per kind."""

@@ -1,0 +1,1 @@
+"""The tables that steps read and write, as arrays."""
