@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-quick soak lint bench clean
+.PHONY: install demo test test-all soak lint bench clean
 
 install: $(STAMP)
 
@@ -25,11 +25,13 @@ demo: install
 	$(BIN)/dat sql "SELECT group_name, any_value(accuracy) FILTER (method = 'zero_shot') AS zero_shot, \
 		any_value(accuracy) FILTER (method = 'dat') AS dat, any_value(total) AS images FROM group_accuracy GROUP BY group_name"
 
+# Everything that matters, the same on every run.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests
-
-test-quick: install
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not prefect" tests
+
+# And what takes long: kill loops, the fault and hostile campaigns, servers, browsers.
+test-all: test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow or prefect" tests
 
 # Faults of every kind, one after the other, for so many minutes: killed runs, full disks, damaged files and the like;
 # and hostile input of every kind for as many again.

@@ -24,7 +24,7 @@ def publish_plan(run: Run) -> None:
     create_table_artifact(
         rows,
         key="plan",
-        description=f"{run.order.run_id}: {len(stale)} of {len(run.cells)} cells are stale or wait{more}",
+        description=f"{run.order.run_id}: {len(stale)} of {len(run.decisions)} cells are stale or wait{more}",
     )
 
 

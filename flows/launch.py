@@ -1,4 +1,4 @@
-"""From the command line to the flow: Prefect is prepared, imported and run, and troubles with it are explained."""
+"""Launching the benchmark flow from a command: Prefect is prepared and imported, and its troubles are explained."""
 
 import importlib
 import os
@@ -6,54 +6,61 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 from dat_lib.backbones.torchvision_import import import_torchvision
-from data_catalog.errors import FailureError
+from data_catalog.errors import FailureError, begun
+from data_catalog.home import Home
 from flows.request import Request
 from flows.temporary_server import temporary_server
-from tasks.engine.run import Run
+from tasks.engine.run import Summary
 
 _ANSWER_SECONDS = 10
 
 
-def conduct(
-    run: Run,
+def launch(
     request: Request,
+    home: Home,
     *,
-    runner: str = "threads",
+    force: bool = False,
+    runner: Literal["threads", "dask"] = "threads",
     workers: int = 1,
     dask_address: str | None = None,
-) -> None:
-    """Have the benchmark flow carry out a run in this process, on the server that is named or on a temporary one."""
-    with _server(run) as wait_for_server:
-        from prefect import State
+    gpu_slots: int = 1,
+    write_report: bool = True,
+    embeds: bool = True,
+) -> Summary:
+    """Call the benchmark flow in this process, on the server that is named or on a temporary one.
+
+    `embeds` says that the run will open models, so that what these need is imported while a server starts.
+    """
+    with _server(home, embeds=embeds) as wait_for_server:
         from prefect.settings import PREFECT_API_URL, temporary_settings
 
-        from flows.benchmark import benchmark, session_for
+        from flows.benchmark import benchmark
 
         wait_for_server()
-        # Prefect reads its settings once a process, but each run may have a server of its own.
-        with temporary_settings({PREFECT_API_URL: server_address()}), session_for(run) as session:
-            state = benchmark(
-                suite=request.suite,
-                datasets=list(request.datasets),
-                backbones=list(request.backbones),
-                methods=list(request.methods),
-                settings=list(request.settings),
-                force=run.order.force,
+        # Prefect reads its settings once per process, but each run may have a server of its own.
+        with temporary_settings({PREFECT_API_URL: server_address()}):
+            state: Any = benchmark(
+                **request.parameters(),
+                force=force,
                 runner=runner,
                 workers=workers,
                 dask_address=dask_address,
-                gpu_slots=run.order.gpu_slots,
+                gpu_slots=gpu_slots,
+                write_report=write_report,
                 return_state=True,
             )
-    if not session.carried_out:
-        assert isinstance(state, State)
-        state.result()
+    ended = state.result(raise_on_failure=False)
+    if not isinstance(ended, Summary):
+        with begun():
+            raise ended
+    return ended
 
 
 @contextmanager
-def _server(run: Run) -> Iterator[Callable[[], None]]:
+def _server(home: Home, *, embeds: bool) -> Iterator[Callable[[], None]]:
     """Settle which server is reported to, before Prefect is imported; give what waits for it."""
     # Our own progress is on the terminal; Prefect's log goes to its server.
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
@@ -63,20 +70,15 @@ def _server(run: Run) -> Iterator[Callable[[], None]]:
         yield lambda: None
         return
     os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
-    with temporary_server(run.order.home) as wait_until_up:
+    with temporary_server(home) as wait_until_up:
 
         def wait() -> None:
-            _load_ahead(run)
+            if embeds:  # importing takes about as long as the server's start
+                import_torchvision()
+                importlib.import_module("transformers.modeling_utils")
             wait_until_up()
 
         yield wait
-
-
-def _load_ahead(run: Run) -> None:
-    """Import what embedding needs in any case while a temporary server starts, which takes about as long."""
-    if any(decision.cell.step == "weights" for decision in run.stale):
-        import_torchvision()
-        importlib.import_module("transformers.modeling_utils")
 
 
 def _reach(address: str) -> None:

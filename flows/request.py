@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from data_catalog.home import Home
 from data_catalog.planning.cell import Cell
@@ -18,6 +19,11 @@ class Request:
     backbones: Sequence[str] = ()
     methods: Sequence[str] = ()
     settings: Sequence[str] = ()
+
+    def parameters(self) -> dict[str, Any]:
+        """Return it as the parameters of a flow."""
+        lists = {name: list(getattr(self, name)) for name in ("datasets", "backbones", "methods", "settings")}
+        return {"suite": self.suite, **lists}
 
 
 @dataclass(frozen=True)

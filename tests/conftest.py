@@ -1,6 +1,5 @@
 """What many tests use: a command line with a home of its own, and an embeddings folder."""
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -16,10 +15,9 @@ import pytest
 from dat_lib.toyworld.simulation import SimulatedWorld, simulate
 from data_catalog.home import Home
 
-# The same examples on every run of a change's checks; new ones whenever a person runs the tests.
-hypothesis.settings.register_profile("checks", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("checks")
+# The same examples on every run: a test that fails here fails for everybody.
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile("repeatable")
 
 # Started in the background of a shell, a process ignores Ctrl-C, and so does all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

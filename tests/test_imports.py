@@ -33,8 +33,8 @@ BUILT_ON_PREFECT = {
     "flows.benchmark",
     "flows.maintenance",
     "flows.artifacts",
-    "flows.stages",
-    "tasks.engine.orchestrated",
+    "flows.submission",
+    "tasks.pipeline",
 }
 """Modules of flows and tasks. Whoever imports them imports Prefect, so others do it where they use them."""
 FILES = sorted(path for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py"))

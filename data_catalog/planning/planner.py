@@ -72,6 +72,16 @@ class Planner:
             return Decision(cell, "run", "corrupt", key)
         return Decision(cell, "run", self._why_stale(cell, parents), key)
 
+    def confirm(self, decision: Decision) -> Decision:
+        """Return a decision as it stands now: somebody may have made the artifact since it was taken."""
+        if decision.key is None or decision.reason == "forced":
+            return decision
+        with suppress(DamagedError):
+            manifest = self.store.find(decision.cell.step, decision.key)
+            if manifest is not None and self.store.absent_file(manifest) is None:
+                return Decision(decision.cell, "up to date", "", decision.key, manifest)
+        return decision
+
     def _undecided(self, cell: Cell, roles: Collection[str]) -> Decision:
         inputs = ", ".join(sorted(roles))
         if self._previous(cell) is None:

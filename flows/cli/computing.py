@@ -4,8 +4,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +26,7 @@ from flows.cli.unchanged import question
 from flows.request import Request, Requested, resolve, write_report_on
 
 if TYPE_CHECKING:
-    from tasks.engine.run import BenchmarkResult
+    from tasks.engine.run import Summary
 
 Suite = Annotated[str | None, typer.Argument(help="Name of a suite (`dat ls suites`).", show_default=False)]
 Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; may be repeated.")]
@@ -86,65 +86,71 @@ def run(
         dat run --dataset mine --backbone my-clip
         dat run paper --runner dask --workers 4
     """
-    from flows.launch import conduct
-    from tasks.engine.run import Executor, in_turn, run_benchmark
+    from tasks.engine.events import listening
+    from tasks.engine.run import run_benchmark
 
     home = Home.from_environment()
     request = Request(suite, dataset or (), backbone or (), method or (), overrides or ())
     memory = Memory(home)
     requested = memory.resolved(request)
-    execute: Executor = in_turn
-    if runner is not Runner.inline:
-        execute = partial(conduct, request=request, runner=runner, workers=workers, dask_address=dask_address)
-    with LiveSteps(requested.cells, quiet=as_json) as live:
-        result = run_benchmark(
-            requested.cells,
-            Store(home),
-            request=requested.words,
-            force=force,
-            gpu_slots=gpu_slots,
-            execute=execute,
-            watcher=live,
-            code=memory.code,
-        )
+    planner = Planner(Store(home), memory.code, forced=lambda cell: force)
+    stale = [decision for decision in planner.plan(requested.cells) if decision.action != "up to date"]
+    with LiveSteps(requested.cells, quiet=as_json) as live, listening(live):
+        if stale and runner is not Runner.inline:
+            from flows.launch import launch
+
+            summary = launch(
+                request,
+                home,
+                force=force,
+                runner="dask" if runner is Runner.dask else "threads",
+                workers=workers,
+                dask_address=dask_address,
+                gpu_slots=gpu_slots,
+                write_report=report and not as_json,
+                embeds=any(decision.cell.step == "weights" for decision in stale),
+            )
+        else:
+            options = {"request": requested.words, "force": force, "gpu_slots": gpu_slots, "code": memory.code}
+            summary = run_benchmark(requested.cells, Store(home), **options).summary()
+            if report and not as_json and summary.has_made_something:
+                with begun():
+                    summary = replace(summary, report=str(write_report_on(requested, home)))
     memory.sources.save()
     with copied("stdout") as printed, memory.remarks():
-        _print_result(home, requested, result, as_json=as_json)
-    if all(outcome.outcome == "up to date" for outcome in result.outcomes):
-        memory.keep(requested, printed.text, result.run_id)
-    if report and not as_json and any(outcome.action == "run" and not outcome.failed for outcome in result.outcomes):
-        with begun():
-            page = write_report_on(requested, home)
-        console.print(f"report: {escape(str(page))}")
-    if result.failed:
+        _print_result(home, requested, summary, as_json=as_json)
+    if not stale:
+        memory.keep(requested, printed.text, summary.run_id)
+    if summary.failed:
         raise typer.Exit(1)
 
 
-def _print_result(home: Home, requested: Requested, result: "BenchmarkResult", *, as_json: bool) -> None:
-    counts = Counter(outcome.outcome for outcome in result.outcomes)
+def _print_result(home: Home, requested: Requested, summary: "Summary", *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "run_id": result.run_id,
-                "outcomes": counts,
-                "failed": [{"cell": o.cell.name, "outcome": o.outcome, "error": o.error} for o in result.failed],
-                "drifted": [{"cell": o.cell.name, **o.drift} for o in result.drifted],
+                "run_id": summary.run_id,
+                "outcomes": summary.counts,
+                "failed": [{"cell": one.cell, "outcome": one.outcome, "error": one.error} for one in summary.failed],
+                "drifted": [{"cell": one.cell, **one.drift} for one in summary.drifted],
                 "not_applicable": _not_applicable(home, requested),
             }
         )
         return
     pairs = {(c.address.get("dataset"), c.address.get("backbone")) for c in requested.cells if c.step == "metrics"}
     print_leaderboard(home, pairs)
-    console.print(f"{result.run_id}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    if result.drifted:
+    console.print(f"{summary.run_id}: " + ", ".join(f"{count} {name}" for name, count in summary.counts.items()))
+    if summary.drifted:
         console.print("[bold yellow]drifted:[/] what was computed again differs from what is stored, which is kept")
         columns = ("cell", "largest difference", "WG change", "Avg change")
         names = ("difference", "wg_change", "avg_change")
-        print_table(columns, [(o.cell.name, *(_number(o.drift.get(name)) for name in names)) for o in result.drifted])
-    if result.failed:
-        errors.print(f"[bold red]{len(result.failed)} cells failed:[/]")
-        for outcome in result.failed:
-            errors.print(f"  {escape(outcome.cell.name)}: {escape(shortened(outcome.error))}")
+        print_table(columns, [(one.cell, *(_number(one.drift.get(name)) for name in names)) for one in summary.drifted])
+    if summary.failed:
+        errors.print(f"[bold red]{len(summary.failed)} cells failed:[/]")
+        for one in summary.failed:
+            errors.print(f"  {escape(one.cell)}: {escape(shortened(one.error))}")
+    if summary.report is not None:
+        console.print(f"report: {escape(summary.report)}")
 
 
 def _not_applicable(home: Home, requested: Requested) -> list[dict[str, object]]:

@@ -1,130 +1,63 @@
-"""Batches: the stale cells of one stage and one (dataset, backbone), which one task of the orchestrator settles."""
+"""Batches: the stale cells of a step, or a few, of one dataset and backbone, which one task brings up to date."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from data_catalog.planning.cell import Cell
-from data_catalog.planning.planner import in_order
-
-STAGES = ("embedding", "references", "scoring", "ablations", "aggregation")
-"""In the order in which they follow each other."""
-
-_STAGE_OF_STEP = {
-    "samples": "embedding",
-    "files": "embedding",
-    "weights": "embedding",
-    "image_embeddings": "embedding",
-    "text_embeddings": "embedding",
-    "attributes": "references",
-    "references": "references",
-    "densities": "references",
-    "metrics": "aggregation",
-    "over_zero_shot": "aggregation",
-    "over_tie": "aggregation",
-}
-_VERBS = {
-    "embedding": "embed",
-    "references": "choose references",
-    "scoring": "score",
-    "ablations": "ablate",
-    "aggregation": "measure",
-}
+from data_catalog.planning.planner import Decision
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Cells that are settled one after the other, and the cells they need that are settled before."""
+    """What is decided about stale cells, inputs first, and all that these need."""
 
-    stage: str
     dataset: str
     backbone: str
-    cells: tuple[Cell, ...]
+    decisions: tuple[Decision, ...]
     needed: tuple[Cell, ...]
+    """Cells that those of this batch depend on, directly or not, inputs first."""
+    known: Mapping[str, str]
+    """The keys of those among them that were up to date when the run was planned."""
 
     @property
-    def title(self) -> str:
-        """What a person calls it, such as `embed waterbirds x clip-vit-l-14`."""
-        if self.dataset and self.backbone:
-            return f"{_VERBS[self.stage]} {self.dataset} x {self.backbone}"
-        if self.dataset:
-            return f"list the samples of {self.dataset}"
-        if not self.backbone:
-            return "check the theory"
-        return f"read the weights of {self.backbone}"
+    def cells(self) -> list[Cell]:
+        """The stale cells."""
+        return [decision.cell for decision in self.decisions]
 
     @property
-    def tags(self) -> list[str]:
-        """Labels by which runs are filtered."""
-        methods = sorted({str(cell.address.get("method", "")) for cell in self.cells})
-        named = [("dataset", self.dataset), ("backbone", self.backbone), *(("method", method) for method in methods)]
-        return [self.stage, *(f"{kind}:{name}" for kind, name in named if name)]
+    def place(self) -> str:
+        """The dataset and the backbone, as far as there are any, such as `waterbirds x clip-vit-l-14`."""
+        return " x ".join(filter(None, (self.dataset, self.backbone)))
+
+    @property
+    def upstream(self) -> set[str]:
+        """The names of the stale cells of other batches that these depend on directly."""
+        own = {cell.name for cell in self.cells}
+        direct = {parent for cell in self.cells for parent in cell.parents.values()}
+        return direct - own - self.known.keys()
 
 
-def stage_of(cell: Cell) -> str:
-    """Return the stage that a cell belongs to; scores of settings other than a dataset's own are ablations."""
-    inspected = cell.step.startswith(("diagnostic_", "theory_"))
-    stage = _STAGE_OF_STEP.get(cell.step, "aggregation" if inspected else "scoring")
-    return "ablations" if stage == "scoring" and cell.address.get("variant") else stage
+def batches(decisions: Iterable[Decision], chosen: Callable[[Cell], bool]) -> list[Batch]:
+    """Return the stale cells that are chosen as batches. `decisions` are all of a plan, inputs first."""
+    plan = {decision.cell.name: decision for decision in decisions}
+    members: dict[tuple[str, str], list[Decision]] = {}
+    for decision in plan.values():
+        if decision.action != "up to date" and chosen(decision.cell):
+            address = decision.cell.address
+            place = (str(address.get("dataset", "")), str(address.get("backbone", "")))
+            members.setdefault(place, []).append(decision)
+    return [_batch(*place, tuple(own), plan) for place, own in members.items()]
 
 
-def batches(cells: Iterable[Cell], stale: set[str]) -> dict[str, list[list[Batch]]]:
-    """Return, for each stage that has stale cells, its batches in waves: a wave needs only what came before it."""
-    ordered = in_order(cells)
-    by_name = {cell.name: cell for cell in ordered}
-    members: dict[tuple[str, str, str], list[Cell]] = {}
-    home: dict[str, tuple[str, str, str]] = {}
-    for cell in ordered:
-        if cell.name in stale:
-            place = (stage_of(cell), str(cell.address.get("dataset", "")), str(cell.address.get("backbone", "")))
-            members.setdefault(place, []).append(cell)
-            home[cell.name] = place
-    made = {place: Batch(*place, tuple(own), _needed(own, by_name)) for place, own in members.items()}
-    result: dict[str, list[list[Batch]]] = {}
-    for stage in STAGES:
-        waves = _waves({place: batch for place, batch in made.items() if place[0] == stage}, home)
-        if waves:
-            result[stage] = waves
-    return result
-
-
-def _needed(cells: Iterable[Cell], by_name: Mapping[str, Cell]) -> tuple[Cell, ...]:
-    """Return all that the cells need, directly or not, without themselves, inputs first."""
-    own = {cell.name for cell in cells}
-    found: dict[str, Cell] = {}
-    waiting = list(own)
+def _batch(dataset: str, backbone: str, own: tuple[Decision, ...], plan: Mapping[str, Decision]) -> Batch:
+    names = {decision.cell.name for decision in own}
+    needed: set[str] = set()
+    waiting = list(names)
     while waiting:
-        for parent in by_name[waiting.pop()].parents.values():
-            if parent not in own and parent not in found:
-                found[parent] = by_name[parent]
+        for parent in plan[waiting.pop()].cell.parents.values():
+            if parent not in names and parent not in needed:
+                needed.add(parent)
                 waiting.append(parent)
-    return tuple(cell for name, cell in by_name.items() if name in found)
-
-
-def _waves(own: Mapping[tuple[str, str, str], Batch], home: Mapping[str, tuple[str, str, str]]) -> list[list[Batch]]:
-    """Return the batches of a stage so that each comes after those of the same stage that it needs."""
-    waves: list[list[Batch]] = []
-    waiting = dict(own)
-    while waiting:
-        ready = [
-            place
-            for place, batch in waiting.items()
-            if not any(home.get(cell.name) in waiting for cell in batch.needed)
-        ]
-        if not ready:  # two batches need cells of each other: together they can be settled in order
-            return [*waves, [_joined(waiting.values())]]
-        waves.append([waiting.pop(place) for place in ready])
-    return waves
-
-
-def _joined(parts: Iterable[Batch]) -> Batch:
-    parts = list(parts)
-    cells = in_order([cell for batch in parts for cell in (*batch.needed, *batch.cells)])
-    own = {cell.name for batch in parts for cell in batch.cells}
-    first = parts[0]
-    return Batch(
-        first.stage,
-        first.dataset,
-        first.backbone,
-        tuple(cell for cell in cells if cell.name in own),
-        tuple(cell for cell in cells if cell.name not in own),
-    )
+    before = [decision for name, decision in plan.items() if name in needed]
+    known = {one.cell.name: one.key for one in before if one.action == "up to date" and one.key is not None}
+    return Batch(dataset, backbone, own, tuple(one.cell for one in before), known)

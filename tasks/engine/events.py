@@ -1,7 +1,8 @@
-"""Who is told, in this process, what a run is doing."""
+"""What happens in a run, and who listens to it in this process."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -34,21 +35,21 @@ class CellOutcome:
         return self.outcome in FAILED
 
 
-class Watcher(Protocol):
-    """Is told of cells as they begin, get on and end. Calls may come from several threads."""
+class Listener(Protocol):
+    """Hears of cells as they begin, get on and end. Calls may come from several threads."""
 
     def started(self, cell: Cell) -> None:
-        """Be told that a cell is being computed."""
+        """Hear that a cell is being computed."""
 
     def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
-        """Be told how far a cell is, and how much of it failed, in the step's own unit."""
+        """Hear how far a cell is, and how much of it failed, in the step's own unit."""
 
     def settled(self, outcome: CellOutcome) -> None:
-        """Be told what came of a cell."""
+        """Hear what came of a cell."""
 
 
 class Silence:
-    """A watcher that does nothing."""
+    """A listener that does nothing."""
 
     def started(self, cell: Cell) -> None:
         """Ignore it."""
@@ -60,19 +61,19 @@ class Silence:
         """Ignore it."""
 
 
-_watchers: dict[str, Watcher] = {}
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def watching(run_id: str, watcher: Watcher) -> Iterator[None]:
-    """Have `watcher` told of what this process does for a run. Other processes' work it learns when that is done."""
-    _watchers[run_id] = watcher
+def listening(listener: Listener) -> Iterator[None]:
+    """Have `listener` hear of what this thread, and the threads that it starts by Prefect, do to cells."""
+    token = _listener.set(listener)
     try:
         yield
     finally:
-        del _watchers[run_id]
+        _listener.reset(token)
 
 
-def watcher_of(run_id: str) -> Watcher | None:
-    """Return the watcher of a run that this process conducts, None in any other process."""
-    return _watchers.get(run_id)
+def current_listener() -> Listener | None:
+    """Return who listens here; None in another process, whose work is heard of when it is done."""
+    return _listener.get()

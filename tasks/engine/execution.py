@@ -3,7 +3,7 @@
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +19,7 @@ from data_catalog.store.manifest import Manifest
 from tasks.engine.batches import Batch
 from tasks.engine.computation import Bridge
 from tasks.engine.empty_artifact import reason_of
-from tasks.engine.events import CellOutcome, Silence, Watcher, watcher_of
+from tasks.engine.events import CellOutcome, Listener, current_listener
 from tasks.engine.resolution import fetch, resolved
 
 
@@ -38,35 +38,50 @@ class Order:
     """Cells that may use one GPU at the same time."""
 
 
-@dataclass(frozen=True)
 class Settled:
-    """What came of a batch; `told` says that the run's watcher in this process knows already."""
+    """What came of a batch. `told` says that the run in this process has heard of it already.
 
-    outcomes: tuple[CellOutcome, ...]
-    told: bool
-
-
-def settle_batch(
-    order: Order,
-    batch: Batch,
-    keys: Mapping[str, str],
-    drafts: Mapping[str, Manifest],
-    *,
-    retry: bool = False,
-    on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None,
-) -> Settled:
-    """Settle the cells of a batch in this process. One that fails stops only what needs it.
-
-    `keys` are those of the artifacts that cells settled before stand for; one that is needed and has none has failed.
-    `drafts` are what drifted reruns have made. With `retry`, a `TransientFaultError` is raised where one would help.
+    `keys` are those of all cells, of this batch and of those before it, that have an artifact; `drafts` is what drifted
+    reruns have made of them. Like an assignment it is no dataclass: Prefect and Dask would walk through all of it.
     """
-    watcher = watcher_of(order.run_id)
-    settler = Settler(order, watcher or Silence(), retry, on_progress)
+
+    def __init__(
+        self, outcomes: Sequence[CellOutcome], told: bool, keys: Mapping[str, str], drafts: Mapping[str, Manifest]
+    ) -> None:
+        self.outcomes, self.told, self.keys, self.drafts = outcomes, told, keys, drafts
+
+    @property
+    def failed(self) -> list[CellOutcome]:
+        """Cells that failed, and those that could not run because an input failed."""
+        return [outcome for outcome in self.outcomes if outcome.failed]
+
+
+class Assignment:
+    """A batch to be brought up to date, what for and where, and what came of the batches that it depends on."""
+
+    def __init__(self, order: Order, batch: Batch, before: Sequence[Settled] = ()) -> None:
+        self.order, self.batch, self.before = order, batch, before
+
+
+def settle_batch(assignment: Assignment, *, retry: bool = False, listener: Listener | None = None) -> Settled:
+    """Bring the cells of a batch up to date in this process. One that fails stops only what needs it.
+
+    A cell that is needed and has no key, neither known nor from before, has failed. `listener` hears what happens
+    beside the run's own. With `retry`, a `TransientFaultError` is raised where one would help.
+    """
+    batch, run = assignment.batch, current_listener()
+    keys, drafts = dict(batch.known), dict[str, Manifest]()
+    for settled in assignment.before:
+        keys |= settled.keys
+        drafts |= settled.drafts
+    settler = Settler(assignment.order, [one for one in (run, listener) if one is not None], retry)
     for cell in batch.needed:
         settler.recall(cell, keys.get(cell.name), drafts.get(cell.name))
-    for cell in batch.cells:
-        settler.settle(cell)
-    return Settled(tuple(settler.outcomes), watcher is not None)
+    for decision in batch.decisions:
+        settler.settle(decision.cell, decision)
+    keys |= {outcome.cell.name: outcome.key for outcome in settler.outcomes if outcome.key is not None}
+    drafts |= {outcome.cell.name: outcome.draft for outcome in settler.outcomes if outcome.draft is not None}
+    return Settled(settler.outcomes, run is not None, keys, drafts)
 
 
 @dataclass
@@ -74,9 +89,8 @@ class Settler:
     """Settles cells one after the other, inputs first."""
 
     order: Order
-    watcher: Watcher
+    listeners: Sequence[Listener] = ()
     retry: bool = False
-    on_progress: Callable[[Cell, int, int, int], None] = lambda cell, done, total, failed: None
     outcomes: list[CellOutcome] = field(default_factory=list)
     _cells: dict[str, Cell] = field(default_factory=dict)
     _manifests: dict[str, Manifest] = field(default_factory=dict)
@@ -107,23 +121,30 @@ class Settler:
         if key is not None and manifest is None:
             self.settle(cell)
 
-    def settle(self, cell: Cell) -> None:
-        """Decide about a cell whose inputs are settled, compute it if need be, and tell what came of it."""
+    def settle(self, cell: Cell, planned: Decision | None = None) -> None:
+        """Decide about a cell whose inputs are settled, compute it if need be, and tell what came of it.
+
+        A `planned` decision stands where it could be taken in full: with all inputs there, it has a key.
+        """
         self._cells[cell.name] = cell
         failed = [role for role, name in cell.parents.items() if name not in self._manifests]
         if failed:
             undecided = Decision(cell, "run", f"input: {', '.join(failed)}")
             self._tell(undecided, "blocked", error="an input failed")
             return
-        decision, started = self._planner.decide(cell, self._parents(cell)), time.perf_counter()
+        started = time.perf_counter()
+        decision = planned or Decision(cell, "run", "")
         try:
-            if None in cell.facts.values():
-                decision = self._decide_with_facts(cell)
+            if decision.key is None or None in cell.facts.values():
+                decision = self._decide(cell)
+            else:
+                decision = self._planner.confirm(decision)
             if decision.action == "up to date" and decision.manifest is not None:
                 self._manifests[cell.name] = decision.manifest
                 self._tell(decision, "up to date")
                 return
-            self.watcher.started(decision.cell)
+            for listener in self.listeners:
+                listener.started(decision.cell)
             self._compute(decision, started)
         except (StoreError, TransientFaultError):
             raise
@@ -132,12 +153,14 @@ class Settler:
                 raise TransientFaultError(f"{cell.name}: {_explain(error)}") from error
             self._tell(decision, "failed", time.perf_counter() - started, _explain(error))
 
-    def _decide_with_facts(self, cell: Cell) -> Decision:
-        """Decide about a cell after finding out what the plan could not know of the files that it reads."""
-        self.watcher.started(cell)
-        known = resolved(cell, lambda name, done, total: self._progressed(cell, done, total))
-        self._cells[cell.name] = known
-        return self._planner.decide(known, self._parents(known))
+    def _decide(self, cell: Cell) -> Decision:
+        """Decide about a cell, after finding out what the plan could not know of the files that it reads."""
+        if None in cell.facts.values():
+            for listener in self.listeners:
+                listener.started(cell)
+            cell = resolved(cell, lambda name, done, total: self._progressed(cell, done, total))
+            self._cells[cell.name] = cell
+        return self._planner.decide(cell, self._parents(cell))
 
     def _compute(self, decision: Decision, started: float) -> None:
         """Compute a cell, after healing each damaged input and fetching a dataset that is not there."""
@@ -161,8 +184,8 @@ class Settler:
         self._tell(decision, made.outcome, time.perf_counter() - started, reason, made.drift, made.draft)
 
     def _progressed(self, cell: Cell, done: int, total: int, failed: int = 0) -> None:
-        self.watcher.progressed(cell, done, total, failed)
-        self.on_progress(cell, done, total, failed)
+        for listener in self.listeners:
+            listener.progressed(cell, done, total, failed)
 
     def _heal(self, cell: Cell, damage: DamagedError) -> None:
         """Set a damaged input aside and compute it again, so that the cell can go on."""
@@ -199,7 +222,8 @@ class Settler:
             decision.cell, decision.action, outcome, decision.reason, key, seconds, error, drift or {}, draft
         )
         self.outcomes.append(told)
-        self.watcher.settled(told)
+        for listener in self.listeners:
+            listener.settled(told)
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,7 +1,8 @@
-"""A run: plan, settle what is stale, keep the record. How the work is carried out is for an `Executor` to say."""
+"""A run: planned, recorded, and brought to its end by whoever carries it out."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
@@ -10,18 +11,45 @@ from data_catalog.errors import StoreError
 from data_catalog.index.database import update_index
 from data_catalog.planning.cell import Cell
 from data_catalog.planning.code_version import CodeVersions
-from data_catalog.planning.planner import Decision, Planner, in_order
+from data_catalog.planning.planner import Decision, Planner
 from data_catalog.store.artifacts import Store
-from data_catalog.store.manifest import Manifest
 from data_catalog.store.runs import RunRecord, recorded_run
-from tasks.engine.batches import Batch, batches
-from tasks.engine.events import CellOutcome, Silence, Watcher, watching
+from tasks.engine.events import CellOutcome, Listener, Silence, current_listener, listening
 from tasks.engine.execution import Order, Settled, Settler
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What is worth knowing of one cell: why it failed, or how far a forced rerun has drifted."""
+
+    cell: str
+    outcome: str
+    error: str = ""
+    drift: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A finished run in brief: how many cells came out how, which failed or drifted, and where the report is."""
+
+    run_id: str
+    counts: Mapping[str, int]
+    failed: tuple[Remark, ...] = ()
+    drifted: tuple[Remark, ...] = ()
+    report: str | None = None
+
+    @property
+    def has_made_something(self) -> bool:
+        """Whether a stale cell was brought up to date."""
+        return any(self.counts.get(outcome) for outcome in _MADE)
+
+
+_MADE = ("computed", "adopted", "not applicable", "reproduced", "drifted")
+
+
+@dataclass(frozen=True)
 class BenchmarkResult:
-    """A finished run."""
+    """A finished run, cell by cell."""
 
     run_id: str
     outcomes: list[CellOutcome]
@@ -36,16 +64,25 @@ class BenchmarkResult:
         """Cells of a forced rerun that came out differently."""
         return [outcome for outcome in self.outcomes if outcome.outcome == "drifted"]
 
+    def summary(self) -> Summary:
+        """Return it in brief."""
+        counts = Counter(outcome.outcome for outcome in self.outcomes)
+        failed, drifted = (
+            tuple(Remark(one.cell.name, one.outcome, one.error, one.drift) for one in found)
+            for found in (self.failed, self.drifted)
+        )
+        return Summary(self.run_id, counts, failed, drifted)
+
 
 @dataclass
 class Run:
-    """A run under way: it keeps the record and knows what each settled cell stands for. Safe to tell from threads."""
+    """A run under way: it keeps the record and knows what came of each cell. Threads may tell it at the same time."""
 
     order: Order
-    cells: list[Cell]
     decisions: list[Decision]
+    """About every cell, inputs first."""
     record: RunRecord
-    watcher: Watcher
+    listener: Listener
     outcomes: dict[str, CellOutcome] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock, repr=False)
     _stopping: Event = field(default_factory=Event, repr=False)
@@ -56,23 +93,9 @@ class Run:
         return [decision for decision in self.decisions if decision.action != "up to date"]
 
     def result(self) -> BenchmarkResult:
-        """Return what has come of the cells that are settled."""
-        settled = [self.outcomes[cell.name] for cell in self.cells if cell.name in self.outcomes]
+        """Return what has come of the cells until now."""
+        settled = [self.outcomes[one.cell.name] for one in self.decisions if one.cell.name in self.outcomes]
         return BenchmarkResult(self.order.run_id, settled)
-
-    def stages(self) -> dict[str, list[list[Batch]]]:
-        """Return the stale cells by stage, in waves of batches."""
-        return batches(self.cells, {decision.cell.name for decision in self.stale})
-
-    def keys(self, batch: Batch) -> dict[str, str]:
-        """Return the keys of the artifacts that a batch needs; cells that failed have none."""
-        settled = {cell.name: self.outcomes[cell.name].key for cell in batch.needed if cell.name in self.outcomes}
-        return {name: key for name, key in settled.items() if key is not None}
-
-    def drafts(self, batch: Batch) -> dict[str, Manifest]:
-        """Return what drifted reruns of the cells that a batch needs have made."""
-        told = {cell.name: self.outcomes.get(cell.name) for cell in batch.needed}
-        return {name: outcome.draft for name, outcome in told.items() if outcome and outcome.draft}
 
     def stop(self) -> None:
         """Have the threads of this process that work for the run end at the next occasion."""
@@ -81,12 +104,12 @@ class Run:
     def started(self, cell: Cell) -> None:
         """Pass it on."""
         self._end_if_stopped()
-        self.watcher.started(cell)
+        self.listener.started(cell)
 
     def progressed(self, cell: Cell, done: int, total: int, failed: int) -> None:
         """Pass it on."""
         self._end_if_stopped()
-        self.watcher.progressed(cell, done, total, failed)
+        self.listener.progressed(cell, done, total, failed)
 
     def know(self, decisions: Iterable[Decision]) -> None:
         """Keep the record of cells that the plan found up to date, all at once, and pass it on."""
@@ -95,7 +118,7 @@ class Run:
             self.record.decisions(map(_fields, known))
             self.outcomes |= {outcome.cell.name: outcome for outcome in known}
         for outcome in known:
-            self.watcher.settled(outcome)
+            self.listener.settled(outcome)
 
     def settled(self, outcome: CellOutcome) -> None:
         """Keep the record of a cell and pass it on. That one settled before is still up to date is no news."""
@@ -105,7 +128,7 @@ class Run:
                 return
             self.record.decisions([_fields(outcome)])
             self.outcomes[name] = outcome
-        self.watcher.settled(outcome)
+        self.listener.settled(outcome)
 
     def _end_if_stopped(self) -> None:
         if self._stopping.is_set():
@@ -135,20 +158,18 @@ def _fields(outcome: CellOutcome) -> dict[str, Any]:
     }
 
 
-Executor = Callable[[Run], None]
-
-
-def in_turn(run: Run) -> None:
-    """Settle everything in this thread, one cell after the other."""
-    settler = Settler(run.order, run)
+def run_in_turn(run: Run) -> None:
+    """Bring everything up to date in this thread, one cell after the other."""
+    settler = Settler(run.order, [run])
     for decision in run.decisions:
         if decision.action == "up to date":
             settler.know(decision.cell, decision.manifest)
         else:
-            settler.settle(decision.cell)
+            settler.settle(decision.cell, decision)
 
 
-def run_benchmark(
+@contextmanager
+def open_run(
     cells: Iterable[Cell],
     store: Store,
     *,
@@ -156,36 +177,36 @@ def run_benchmark(
     command: str = "run",
     force: bool = False,
     gpu_slots: int = 1,
-    execute: Executor = in_turn,
-    watcher: Watcher | None = None,
     code: CodeVersions | None = None,
-) -> BenchmarkResult:
-    """Bring every cell up to date, inputs first. A cell that fails stops only what needs it.
+) -> Iterator[Run]:
+    """Plan the cells and give a run to be carried out, which is on record and heard of by the current listener.
 
     Each artifact is committed as it is finished, so a run may be stopped at any moment and goes on where it was.
     """
-    cells = in_order(cells)
     try:
         with recorded_run(store.home, command, request=request, force=force) as record:
             decisions = Planner(store, code or CodeVersions(), forced=lambda cell: force).plan(cells)
             order = Order(store.home, record.run_id, force, gpu_slots)
-            run = Run(order, cells, decisions, record, watcher or Silence())
-            with watching(record.run_id, run):
-                run.know(decision for decision in decisions if decision.action == "up to date")
-                if run.stale:
-                    execute(run)
-            result = run.result()
-            record.end("failed" if result.failed else "done")
+            run = Run(order, decisions, record, current_listener() or Silence())
+            run.know(decision for decision in decisions if decision.action == "up to date")
+            with listening(run):
+                try:
+                    yield run
+                except BaseException:
+                    run.stop()
+                    raise
+            record.end("failed" if run.result().failed else "done")
     finally:
         # The index is derived: where it cannot be written, readers answer from the manifests.
         with suppress(StoreError):
             update_index(store.home)
-    return result
 
 
-def counts(outcomes: Iterable[CellOutcome]) -> Mapping[str, int]:
-    """Return how many cells came out how."""
-    found: dict[str, int] = {}
-    for outcome in outcomes:
-        found[outcome.outcome] = found.get(outcome.outcome, 0) + 1
-    return found
+def run_benchmark(cells: Iterable[Cell], store: Store, **options: Any) -> BenchmarkResult:
+    """Bring every cell up to date in this thread, without Prefect. A cell that fails stops only what needs it.
+
+    `options` are those of `open_run`.
+    """
+    with open_run(cells, store, **options) as run:
+        run_in_turn(run)
+    return run.result()

@@ -13,6 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from data_catalog.home import Home
+from data_catalog.planning.planner import Planner
+from data_catalog.store.artifacts import Store
+from flows.benchmark import BENCHMARK
 from flows.request import Request, resolve
 from tasks.engine.batches import batches
 from tests.benchmarks.timing import DAT, Row, hand_on, print_table, released
@@ -36,9 +39,9 @@ def demo(folder: Path, suite: str, **variables: str) -> tuple[float, float, int]
 def task_runs(suite: str) -> int:
     """Return how many task runs the suite is, when all of it is stale."""
     with TemporaryDirectory(prefix="dat-bench-") as folder:
-        cells = resolve(Request(suite), Home(Path(folder))).cells
-    stages = batches(cells, {cell.name for cell in cells})
-    return sum(len(wave) for waves in stages.values() for wave in waves)
+        home = Home(Path(folder))
+        decisions = Planner(Store(home)).plan(resolve(Request(suite), home).cells)
+    return sum(len(batches(decisions, stage.takes)) for stage in BENCHMARK)
 
 
 def main() -> None:

@@ -7,10 +7,10 @@ from data_catalog.planning.code_version import CodeVersions
 
 FILES = {
     "tasks/__init__.py": "",
-    "tasks/step.py": "from dat_lib.density.densities import slof\n\ndef compute(x):\n    return slof(x)\n",
+    "tasks/step.py": "from dat_lib.density import slof\n\ndef compute(x):\n    return slof(x)\n",
     "dat_lib/__init__.py": "import lazy_loader\n__getattr__ = lazy_loader.attach_stub(__name__, __file__)\n",
     "dat_lib/__init__.pyi": "from .density import slof as slof\nfrom .other import other as other\n",
-    "dat_lib/density/densities.py": (
+    "dat_lib/density.py": (
         '"""Densities."""\n\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import dat_lib.types_only\n\n'
         'def slof(x):\n    """Double."""\n    from . import helper\n    return helper.twice(x)  # why\n'
     ),
@@ -44,21 +44,21 @@ def edit(project: Path, name: str, old: str, new: str) -> None:
 
 def test_a_step_reaches_what_it_imports_at_any_depth_and_nothing_else(project: Path) -> None:
     reached = closure(project, "tasks.step")
-    assert set(reached) == {"tasks", "tasks.step", "dat_lib", "dat_lib.density.densities", "dat_lib.helper"}
+    assert set(reached) == {"tasks", "tasks.step", "dat_lib", "dat_lib.density", "dat_lib.helper"}
 
 
 def test_a_lazily_exported_name_leads_to_the_module_that_defines_it(project: Path) -> None:
     reached = closure(project, "plugin.method")
-    assert {"plugin.inner", "dat_lib.density.densities", "dat_lib.helper"} <= set(reached)
+    assert {"plugin.inner", "dat_lib.density", "dat_lib.helper"} <= set(reached)
     assert "dat_lib.other" not in reached
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("dat_lib/density/densities.py", "# why", "# because"),
-        ("dat_lib/density/densities.py", '"""Double."""', '"""Twice as much,\n\n    in other words."""'),
-        ("dat_lib/density/densities.py", '"""Densities."""\n', ""),
+        ("dat_lib/density.py", "# why", "# because"),
+        ("dat_lib/density.py", '"""Double."""', '"""Twice as much,\n\n    in other words."""'),
+        ("dat_lib/density.py", '"""Densities."""\n', ""),
         ("dat_lib/helper.py", "return 2 * x", "return (2\n            *   x)"),
         ("dat_lib/types_only.py", "int", "float"),
         ("dat_lib/other.py", "return x", "return -x"),
@@ -75,7 +75,7 @@ def test_comments_docstrings_formatting_and_unreached_code_do_not_count(project,
     ("name", "old", "new", "changed"),
     [
         ("dat_lib/helper.py", "2 * x", "3 * x", {"dat_lib.helper"}),
-        ("dat_lib/density/densities.py", "helper.twice(x)", "helper.twice(x + 0)", {"dat_lib.density.densities"}),
+        ("dat_lib/density.py", "helper.twice(x)", "helper.twice(x + 0)", {"dat_lib.density"}),
         ("dat_lib/helper.py", "def twice(x)", "def twice(x=1)", {"dat_lib.helper"}),
     ],
 )
@@ -105,8 +105,8 @@ def move(project: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("dat_lib.density.densities", "dat_lib.density_of_groups"),
-        ("dat_lib.density.densities", "dat_lib.density.neighbours.density"),
+        ("dat_lib.density", "dat_lib.density_of_groups"),
+        ("dat_lib.density", "dat_lib.neighbours.density"),
         ("dat_lib.helper", "dat_lib.inner.arithmetic"),
         ("plugin.inner", "plugin.scaling.factors"),
     ],

@@ -17,7 +17,7 @@ from data_catalog.store.artifacts import Store
 from data_catalog.store.locking import held, lock
 from data_catalog.store.runs import recorded_run
 from data_catalog.store.verification import verify
-from tasks.engine.events import Silence
+from tasks.engine.events import Silence, listening
 from tasks.engine.run import run_benchmark
 from tests.data_catalog.worlds import contents, counters, run, tiny_pipeline
 
@@ -67,8 +67,8 @@ class _Mover(Silence):
 
 def test_a_home_that_goes_away_during_a_run_is_missed_and_not_made_anew(home: Home, tmp_path: Path) -> None:
     cells, away = counters(4), tmp_path / "away"
-    with pytest.raises(StoreError, match="No such file or directory") as raised:
-        run_benchmark(cells, Store(home), request="test", watcher=_Mover(home, away))
+    with pytest.raises(StoreError, match="No such file or directory") as raised, listening(_Mover(home, away)):
+        run_benchmark(cells, Store(home), request="test")
     assert "bring the folder back" in str(raised.value.remedy)
     assert not home.root.exists()
     away.rename(home.root)

@@ -33,7 +33,7 @@ from data_catalog.store.locking import lock, sweep
 from data_catalog.store.manifest import Manifest
 from data_catalog.store.runs import recorded_run
 from tasks.engine.computation import Bridge
-from tasks.engine.events import Silence
+from tasks.engine.events import Silence, listening
 from tasks.engine.run import BenchmarkResult, run_benchmark
 from tasks.graph.experiments import Selection, select
 from tasks.graph.graph import Graph
@@ -115,7 +115,8 @@ def _counter(number: int, log: Path | None, version: int) -> Cell:
 
 def run_and_tell(home: Home, cells: Sequence[Cell], told: Connection) -> None:
     """Bring cells up to date, telling the name of each as its computation begins. For processes that get killed."""
-    run(home, cells, watcher=_Teller(told))
+    with listening(_Teller(told)):
+        run(home, cells)
 
 
 class _Teller(Silence):

@@ -30,6 +30,10 @@ class PrefectServer:
         """Return the newest task run of a name."""
         return self.ask("task_runs/filter", task_runs={"name": {"any_": [name]}}, sort="EXPECTED_START_TIME_DESC")[0]
 
+    def task_runs_of(self, flow_run: str) -> list[dict]:
+        """Return all task runs of a flow run."""
+        return self.ask("task_runs/filter", flow_runs={"id": {"any_": [flow_run]}})
+
     def count(self, kind: str) -> int:
         """Return how many there are of a kind, such as `flow_runs`."""
         return int(self._post(f"{kind}/count", {}).json())

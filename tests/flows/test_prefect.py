@@ -27,6 +27,42 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.prefect, pytest.mark.slow, pytest.mark.xdist_group("prefect")]
 
+BOTH = "toybirds x toyclip"
+DEMO_TASKS = {
+    "list samples toybirds": [],
+    "digest images toybirds": [],
+    "open weights toyclip": [],
+    f"embed images {BOTH}": [("digest images", "toybirds"), ("open weights", "toyclip")],
+    f"embed prompts {BOTH}": [("open weights", "toyclip")],
+    f"infer attributes {BOTH}": [("embed images", BOTH), ("embed prompts", BOTH)],
+    f"herd references {BOTH}": [("list samples", "toybirds"), ("embed images", BOTH), ("infer attributes", BOTH)],
+    f"measure densities {BOTH}": [
+        ("list samples", "toybirds"),
+        ("embed images", BOTH),
+        ("herd references", BOTH),
+    ],
+    f"predict {BOTH} (19 methods)": [
+        ("list samples", "toybirds"),
+        ("open weights", "toyclip"),
+        ("embed images", BOTH),
+        ("embed prompts", BOTH),
+        ("infer attributes", BOTH),
+        ("herd references", BOTH),
+        ("measure densities", BOTH),
+    ],
+    f"measure groups {BOTH}": [("list samples", "toybirds"), ("predict", f"{BOTH} (19 methods)")],
+    f"compare {BOTH}": [("predict", f"{BOTH} (19 methods)")],
+    f"diagnose {BOTH}": [
+        ("list samples", "toybirds"),
+        ("open weights", "toyclip"),
+        ("embed images", BOTH),
+        ("embed prompts", BOTH),
+        ("herd references", BOTH),
+        ("measure densities", BOTH),
+    ],
+}
+"""The task runs of the demo, and those that each depends on."""
+
 QUICK = ("run", "simulated", "--method", "zero_shot", "--method", "dat", "--method", "dat_star", "--method", "tie")
 
 
@@ -79,14 +115,50 @@ def test_the_demo_from_images_to_a_leaderboard_and_a_second_run_that_does_nothin
     assert {"plan", "leaderboard"} <= artifacts.keys()
     assert "predictions/toybirds/toyclip/dat" in artifacts["plan"]["data"]
     assert all(f"| {method} |" in artifacts["leaderboard"]["data"] for method, _, _ in right)
-    embedding = prefect_server.task_run("embed toybirds x toyclip")
-    assert {"embedding", "dataset:toybirds", "backbone:toyclip"} <= set(embedding["tags"])
-    assert "method:dat_star" in prefect_server.task_run("score toybirds x toyclip")["tags"]
+    (ran,) = prefect_server.ask("flow_runs/filter", flow_runs={"name": {"any_": ["benchmark demo"]}})
+    tasks = {run["name"]: run for run in prefect_server.task_runs_of(ran["id"])}
+    assert tasks.keys() == {*DEMO_TASKS, *(name for name in tasks if name.startswith("report"))}
+    assert {run["state_name"] for run in tasks.values()} == {"Completed"}
+    assert set(tasks["embed images toybirds x toyclip"]["tags"]) == {
+        "dataset:toybirds",
+        "backbone:toyclip",
+        "step:image_embeddings",
+    }
+    names = {run["id"]: name for name, run in tasks.items()}
+    for name, expected in DEMO_TASKS.items():
+        found = {names[one["id"]] for one in tasks[name]["task_inputs"]["assignment"]}
+        assert found == {f"{before} {place}" for before, place in expected}, name
+    reports = prefect_server.ask("flow_runs/filter", flow_runs={"name": {"any_": ["report demo"]}})
+    assert [run["state_name"] for run in reports] == ["Completed"]
 
     flows = prefect_server.count("flow_runs")
     second = json.loads(dat(environment, "run", "demo", "--json"))
     assert second["outcomes"] == {"up to date": sum(first["outcomes"].values())}
     assert prefect_server.count("flow_runs") == flows, "what is up to date is no flow"
+
+
+ALONE = """
+from prefect.exceptions import ParameterTypeError
+from flows.benchmark import scoring
+
+try:
+    scoring(suite="simulated", workers=0)
+except ParameterTypeError as error:
+    print("refused:", "greater than or equal to 1" in str(error))
+summary = scoring(suite="simulated", methods=["zero_shot"])
+print(type(summary).__name__, summary.run_id, dict(summary.counts))
+"""
+
+
+def test_a_part_of_the_pipeline_is_a_flow_of_its_own_that_python_can_call(
+    home: Home, environment: dict[str, str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+    assert done.stdout.splitlines() == ["refused: True", "Summary r000001 {'computed': 4}"], done.stderr
+    steps = query(home, "SELECT DISTINCT step FROM artifacts ORDER BY step").rows
+    assert steps == [("image_embeddings",), ("predictions",), ("samples",), ("text_embeddings",)]
 
 
 def test_threads_and_two_dask_workers_give_equal_contents_to_one_cell_after_the_other(
@@ -187,8 +259,15 @@ def test_poisoned_cells_fail_alone_with_their_messages(
     assert "numbers that are not finite" in failed["weights/nan-clip"]
     done = query(home, "SELECT dataset, method FROM results ORDER BY ALL").rows
     assert done == [("simbirds", "tie"), ("simbirds", "zero_shot")]
-    assert prefect_server.task_run("list the samples of nowhere")["state_name"] == "Failed"
-    assert prefect_server.task_run("score simbirds x simclip")["state_name"] == "Completed"
+    samples = prefect_server.task_run("list samples nowhere")
+    assert samples["state_name"] == "Failed"
+    assert samples["state"]["message"].startswith("1 of 1 cells failed: samples/nowhere: /no/folder")
+    assert prefect_server.task_run("predict simbirds x simclip (2 methods)")["state_name"] == "Completed"
+    blocked = prefect_server.task_run("predict nowhere x toyclip (1 methods)")
+    assert (blocked["state_name"], "an input failed" in blocked["state"]["message"]) == ("Failed", True)
+    (ran,) = prefect_server.ask("flow_runs/filter", flow_runs={"name": {"any_": ["benchmark mixed"]}})
+    assert ran["state_name"] == "Failed"
+    assert "/no/folder" in ran["state"]["message"]
 
 
 def write_spec(home: Home, name: str, text: str) -> None:
@@ -222,8 +301,8 @@ import sys
 from pathlib import Path
 from prefect import flow
 from data_catalog.home import Home
-from tasks.engine.orchestrated import score
-from tasks.engine.execution import Order
+from tasks.engine.execution import Assignment, Order
+from tasks.pipeline import predict
 from tests.tasks.test_settling import flaky
 
 home = Home.from_environment()
@@ -232,7 +311,7 @@ batch = flaky(Path(sys.argv[1]), sys.argv[2])
 
 @flow(name="retried")
 def retried() -> None:
-    state = score(Order(home, "r000001"), batch, {}, {}, return_state=True)
+    state = predict(Assignment(Order(home, "r000001"), batch), return_state=True)
     print(state.name, state.result(raise_on_failure=False).outcomes[0].outcome, Path(sys.argv[1]).read_text())
 
 retried()

@@ -30,7 +30,7 @@ MEANT = {
 ELSEWHERE = {
     "make demo": "its commands are run below",
     "make test": "these tests",
-    "make test-quick": "some of these tests",
+    "make test-all": "these tests",
     "make lint": "reads, and runs nothing",
     "make bench": "takes long, and tests measure nothing",
     "make soak": "takes long; tests/faults and tests/hostile have its short form",

@@ -14,8 +14,9 @@ from dat_lib.datasets.source import DataError
 from data_catalog.home import Home
 from data_catalog.index.reader import query
 from data_catalog.planning.cell import Cell
+from data_catalog.planning.planner import Decision
 from tasks.engine.batches import Batch
-from tasks.engine.execution import Order, TransientFaultError, is_transient, settle_batch
+from tasks.engine.execution import Assignment, Order, TransientFaultError, is_transient, settle_batch
 from tasks.step import Output, Work
 from tests.data_catalog.worlds import contents, run, tiny_pipeline
 from tests.tasks import flaky_step
@@ -52,7 +53,7 @@ def flaky(failures: Path, kind: str) -> Batch:
         params={"kind": kind},
         resources={"failures": str(failures)},
     )
-    return Batch("scoring", "d", "b", (cell,), ())
+    return Batch("d", "b", (Decision(cell, "run", "new"),), (), {})
 
 
 def test_a_transient_fault_is_raised_while_there_are_retries_and_told_when_there_are_none(
@@ -61,12 +62,12 @@ def test_a_transient_fault_is_raised_while_there_are_retries_and_told_when_there
     failures = tmp_path / "failures"
     failures.write_text("2")
     home.prepare()
-    order, batch = Order(home, "r000001"), flaky(failures, "connection")
+    work = Assignment(Order(home, "r000001"), flaky(failures, "connection"))
     with pytest.raises(TransientFaultError, match="the network is down"):
-        settle_batch(order, batch, {}, {}, retry=True)
-    (outcome,) = settle_batch(order, batch, {}, {}, retry=False).outcomes
+        settle_batch(work, retry=True)
+    (outcome,) = settle_batch(work, retry=False).outcomes
     assert (outcome.outcome, outcome.key) == ("failed", None)
-    (outcome,) = settle_batch(order, batch, {}, {}, retry=True).outcomes
+    (outcome,) = settle_batch(work, retry=True).outcomes
     assert outcome.outcome == "computed"
 
 
@@ -74,7 +75,7 @@ def test_wrong_data_is_never_retried(home: Home, tmp_path: Path) -> None:
     failures = tmp_path / "failures"
     failures.write_text("1")
     home.prepare()
-    (outcome,) = settle_batch(Order(home, "r000001"), flaky(failures, "value"), {}, {}, retry=True).outcomes
+    (outcome,) = settle_batch(Assignment(Order(home, "r000001"), flaky(failures, "value")), retry=True).outcomes
     assert (outcome.outcome, outcome.error) == ("failed", "the network is down")
 
 
