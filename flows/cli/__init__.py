@@ -1,14 +1,14 @@
 """The command line: `dat`."""
 
-import gc
 import sys
+from gc import set_threshold
 
 
 def main() -> None:
     """Run the command line; a person's mistake is a message and an exit code, never a stack trace."""
     # A plan makes many small objects and no rings of them: looking for rings cost it a quarter of its time.
-    gc.set_threshold(100_000)
-    from flows.cli.interruption import INTERRUPTED, leave
+    set_threshold(100_000)
+    from flows.cli.terminal.interruption import INTERRUPTED, leave
 
     try:
         from flows.cli.unchanged import answered

@@ -1,13 +1,27 @@
-"""The commands of `dat`. Each module of this package holds those that belong together."""
+"""The commands of `dat`. Each is in the module that is named as it is."""
 
 import sys
 
 import typer
 
 from data_catalog.errors import FailureError, UserError
-from flows.cli import computing, importing, keeping, looking, prompting, reporting
-from flows.cli.interruption import INTERRUPTED
-from flows.cli.output import complain, note
+from flows.cli.catalog import rebuild
+from flows.cli.doctor import doctor
+from flows.cli.explain import explain
+from flows.cli.gc import gc
+from flows.cli.import_embeddings import embeddings
+from flows.cli.ls import ls
+from flows.cli.plan import plan
+from flows.cli.prompts import wordnet
+from flows.cli.report import report
+from flows.cli.run import run as run_suite
+from flows.cli.sql import sql
+from flows.cli.status import status
+from flows.cli.terminal.interruption import INTERRUPTED
+from flows.cli.terminal.output import complain, note
+from flows.cli.validate import validate
+from flows.cli.verify import verify
+from flows.cli.why import why
 
 _FAILED, _REFUSED = 1, 2
 
@@ -42,21 +56,21 @@ app.add_typer(imports, name="import")
 prompts = typer.Typer(no_args_is_help=True, help="Words for prompts.")
 app.add_typer(prompts, name="prompts")
 
-app.command()(computing.run)
-app.command()(computing.plan)
-app.command()(reporting.report)
-app.command()(reporting.explain)
-app.command()(looking.why)
-app.command()(looking.status)
-app.command()(looking.sql)
-app.command("ls")(looking.list_specs)
-app.command()(keeping.validate)
-imports.command("embeddings")(importing.embeddings)
-prompts.command("wordnet")(prompting.wordnet)
-app.command()(keeping.verify)
-app.command()(keeping.gc)
-catalog.command("rebuild")(keeping.rebuild)
-app.command()(keeping.doctor)
+app.command("run")(run_suite)
+app.command()(plan)
+app.command()(report)
+app.command()(explain)
+app.command()(why)
+app.command()(status)
+app.command()(sql)
+app.command()(ls)
+app.command()(validate)
+imports.command("embeddings")(embeddings)
+prompts.command("wordnet")(wordnet)
+app.command()(verify)
+app.command()(gc)
+catalog.command("rebuild")(rebuild)
+app.command()(doctor)
 
 
 def run() -> int:

@@ -38,6 +38,16 @@ def test_the_console_script_is_declared_and_every_command_helps(dat) -> None:
         assert f"dat {command}" in dat(command, "--help").out, "an example is shown"
 
 
+def test_each_command_is_in_the_file_that_is_named_as_it_is() -> None:
+    from flows.cli.app import app
+
+    files = {command.callback.__name__: command.callback.__module__ for command in app.registered_commands}
+    assert files == {name: f"flows.cli.{name}" for name in files}
+    groups = {group.name: group.typer_instance.registered_commands for group in app.registered_groups}
+    for name, commands in groups.items():
+        assert all(command.callback.__module__.startswith(f"flows.cli.{name}") for command in commands), name
+
+
 def test_a_run_ends_with_a_ranking_and_a_count(ran) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "simbirds × simclip"
@@ -146,7 +156,7 @@ def test_ctrl_c_stops_kindly_and_the_next_run_goes_on(home, tmp_path) -> None:
 
 
 def test_a_terminal_shows_the_first_rows_and_how_many_there_are(home, dat, monkeypatch) -> None:
-    monkeypatch.setattr("flows.cli.output.console._force_terminal", True)
+    monkeypatch.setattr("flows.cli.terminal.output.console._force_terminal", True)
     ran = dat("sql", "SELECT range AS n FROM range(1000000)")
     assert "39" in ran.out
     assert "41" not in ran.out

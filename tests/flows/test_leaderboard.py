@@ -1,4 +1,4 @@
-from flows.cli.leaderboard import _worth_listing
+from flows.cli.terminal.leaderboard import _worth_listing
 
 
 def entry(rank: int, variant: str) -> dict:

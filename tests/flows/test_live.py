@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from data_catalog.planning.cell import Cell
-from flows.cli import live
+from flows.cli.terminal import progress as live
 from tasks.engine.events import CellOutcome
 
 EMBED = Cell("image_embeddings", {"dataset": "birds", "backbone": "clip"}, modules=())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server import ReportServer
+from flows.cli.report_server import ReportServer
 
 SECRET = b"what-nobody-may-read"
 PAGE = b"<!doctype html><p>the report"

@@ -22,7 +22,7 @@ GENEROUS = 20
 # The command as it is, save that it tells when a connection is about to compute.
 TELLING = """
 import sys
-from data_catalog import interruption
+from data_catalog.index import interruption
 uses = interruption.Work.uses
 def telling(work, connection):
     uses(work, connection)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from flows.cli import output
-from flows.cli.escaping import escape, no_formula, shown
+from flows.cli.terminal import output
+from flows.cli.terminal.escaping import escape, no_formula, shown
 from tasks.reporting.document import Column, Table
 from tasks.reporting.figures import draw, for_page, shortened
 from tasks.reporting.latex import as_latex, escaped

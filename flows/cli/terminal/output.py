@@ -6,17 +6,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from data_catalog.errors import UserError
-from flows.cli.escaping import escape, shortened, shown
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+from data_catalog.index.reader import Answer
+from flows.cli.terminal.escaping import escape, shortened, shown
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(e[-+]?\d+)?")
@@ -77,6 +75,17 @@ def print_json(value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
     # What JSON leaves as it is and a terminal obeys, or UTF-8 cannot write.
     sys.stdout.write(re.sub(r"[\x7f-\x9f\ud800-\udfff]", lambda found: f"\\u{ord(found.group()):04x}", text) + "\n")
+
+
+def json_records(answer: Answer) -> list[dict[str, Any]]:
+    """Return rows as dictionaries, JSON columns as the data they hold."""
+    return [
+        {
+            name: json.loads(value) if kind == "JSON" and value is not None else value
+            for name, kind, value in zip(answer.columns, answer.types, row, strict=True)
+        }
+        for row in answer.rows
+    ]
 
 
 def print_table(

@@ -7,8 +7,8 @@ from typing import Any
 
 from data_catalog.home import Home
 from data_catalog.index.reader import Questions
-from flows.cli.escaping import escape
-from flows.cli.output import console, print_table, warn
+from flows.cli.terminal.escaping import escape
+from flows.cli.terminal.output import console, print_table, warn
 
 _WORTH_SAYING = 0.001
 _LISTED = 40

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from data_catalog.specs.paths import expanded
-from flows.cli.output import AsJson, console, print_json, print_table
+from flows.cli.terminal.options import AsJson
+from flows.cli.terminal.output import console, print_json, print_table
 
 
 def wordnet(

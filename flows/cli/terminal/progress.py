@@ -17,8 +17,8 @@ from rich.progress import (
 )
 
 from data_catalog.planning.cell import Cell
-from flows.cli.escaping import escape
-from flows.cli.output import errors
+from flows.cli.terminal.escaping import escape
+from flows.cli.terminal.output import errors
 from tasks.engine.events import CellOutcome
 
 _ORDER = ("computed", "adopted", "reproduced", "drifted", "up to date", "not applicable", "failed", "blocked")

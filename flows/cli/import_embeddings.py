@@ -11,8 +11,9 @@ from data_catalog.home import Home
 from data_catalog.planning.cell import Cell
 from data_catalog.specs.paths import expanded
 from data_catalog.store.artifacts import Store
-from flows.cli.escaping import escape
-from flows.cli.output import AsJson, console, print_json
+from flows.cli.terminal.escaping import escape
+from flows.cli.terminal.options import AsJson
+from flows.cli.terminal.output import console, print_json
 
 
 def embeddings(

@@ -1,6 +1,5 @@
-"""A look at the machine: would a run work here?"""
+"""`dat doctor`: would a run work on this machine?"""
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -9,12 +8,16 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+import typer
+
 from data_catalog.home import Home
 from data_catalog.index.reader import index_condition
+from flows.cli.terminal.options import AsJson
+from flows.cli.terminal.output import print_json, print_table
 
 _LIBRARIES = (
     "torch",
@@ -40,6 +43,21 @@ class Finding:
     found: str
 
 
+def doctor(as_json: AsJson = False) -> None:
+    """Check this machine: what is installed, GPU, disk, network, whether `DAT_HOME` can be written, the index.
+
+    Exit code 1 when something would keep a run from working.
+    """
+    findings = examine(Home.from_environment())
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        marks = {"good": "ok", "note": "note", "bad": "BAD"}
+        print_table(("", "what", "found"), [(marks[f.state], f.what, f.found) for f in findings])
+    if any(finding.state == "bad" for finding in findings):
+        raise typer.Exit(1)
+
+
 def examine(home: Home) -> list[Finding]:
     """Look at Python, libraries, GPU, disk, network, the home folder and the index."""
     version = platform.python_version()
@@ -50,6 +68,8 @@ def examine(home: Home) -> list[Finding]:
 
 
 def _libraries() -> Iterator[Finding]:
+    import importlib.metadata
+
     for name in _LIBRARIES:
         try:
             yield Finding("good", name, importlib.metadata.version(name))

@@ -1,9 +1,6 @@
-"""`dat run` and `dat plan`."""
+"""`dat run`."""
 
-import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,28 +10,18 @@ import typer
 from data_catalog.errors import begun
 from data_catalog.home import Home
 from data_catalog.index.reader import Questions
-from data_catalog.planning.code_memory import CodeMemory
-from data_catalog.planning.code_version import CodeVersions
-from data_catalog.planning.planner import Decision, Planner
-from data_catalog.planning.stamps import Stamps, clock
+from data_catalog.planning.planner import Planner
 from data_catalog.store.artifacts import Store
-from flows.cli.escaping import escape, shortened
-from flows.cli.leaderboard import not_applicable, print_leaderboard
-from flows.cli.live import LiveReading, LiveSteps
-from flows.cli.output import AsJson, console, copied, errors, note, print_json, print_table
-from flows.cli.unchanged import question
-from flows.request import Request, Requested, resolve, write_report_on
+from flows.cli.memory import Memory
+from flows.cli.terminal.escaping import escape, shortened
+from flows.cli.terminal.leaderboard import not_applicable, print_leaderboard
+from flows.cli.terminal.options import AsJson, Backbones, Datasets, Methods, Overrides, Suite
+from flows.cli.terminal.output import console, copied, errors, print_json, print_table
+from flows.cli.terminal.progress import LiveSteps
+from flows.request import Request, Requested, write_report_on
 
 if TYPE_CHECKING:
     from tasks.engine.run import Summary
-
-Suite = Annotated[str | None, typer.Argument(help="Name of a suite (`dat ls suites`).", show_default=False)]
-Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; may be repeated.")]
-Backbones = Annotated[list[str] | None, typer.Option("--backbone", help="Only this backbone; may be repeated.")]
-Methods = Annotated[list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")]
-Overrides = Annotated[list[str] | None, typer.Option("--set", help="A setting, as name=value; may be repeated.")]
-
-_SHOWN = 40
 
 
 class Runner(StrEnum):
@@ -166,92 +153,3 @@ def _place(address: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
-
-
-def plan(
-    suite: Suite = None,
-    dataset: Datasets = None,
-    backbone: Backbones = None,
-    method: Methods = None,
-    overrides: Overrides = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 3 when something is stale.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="List every cell, also those up to date.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show which cells would run, and why, without running them.
-
-    Examples:
-
-        dat plan demo
-        dat plan demo --check && echo "nothing to do"
-    """
-    home = Home.from_environment()
-    memory = Memory(home)
-    requested = memory.resolved(Request(suite, dataset or (), backbone or (), method or (), overrides or ()))
-    decisions = Planner(Store(home), memory.code).plan(requested.cells)
-    memory.sources.save()
-    stale = [decision for decision in decisions if decision.action != "up to date"]
-    with copied("stdout") as printed:
-        _print_plan(decisions, stale, everything=everything, as_json=as_json)
-    if not stale:
-        memory.keep(requested, printed.text)
-    elif check:
-        raise typer.Exit(3)
-
-
-def _print_plan(decisions: list[Decision], stale: list[Decision], *, everything: bool, as_json: bool) -> None:
-    if as_json:
-        print_json([_decision_record(decision) for decision in decisions])
-    else:
-        shown = decisions if everything else stale
-        listed = shown if everything else shown[:_SHOWN]
-        if listed:
-            print_table(("cell", "action", "why"), [(d.cell.name, d.action, d.reason) for d in listed])
-        if len(shown) > len(listed):
-            console.print(f"… and {len(shown) - len(listed)} more (--all lists them)")
-        counts = Counter(decision.action for decision in decisions)
-        console.print(f"{len(decisions)} cells: " + ", ".join(f"{count} {action}" for action, count in counts.items()))
-
-
-class Memory:
-    """Keeps what a command says when there is nothing to do, for the next time (`flows.cli.unchanged`)."""
-
-    def __init__(self, home: Home) -> None:
-        self.sources = CodeMemory(home.root / "code.json")
-        self.code = CodeVersions(memory=self.sources)
-        self._home = home
-        self._began = clock(str(home.root))
-        self._remarks = ""
-
-    def resolved(self, request: Request) -> Requested:
-        """Return the cells that are asked for, after saying what is left out."""
-        with LiveReading() as live:
-            requested = resolve(request, self._home, live)
-        with self.remarks():
-            for remark in requested.left_out:
-                note(remark)
-        return requested
-
-    @contextmanager
-    def remarks(self) -> Iterator[None]:
-        """Keep what is said on standard error meanwhile, as a part of the answer."""
-        with copied("stderr") as told:
-            yield
-        self._remarks += told.text
-
-    def keep(self, requested: Requested, printed: str, run_id: str = "") -> None:
-        """Keep what was said: everything is up to date."""
-        inputs = [str(path) for path in requested.inputs | self.code.places()]
-        answer: dict[str, object] = {"printed": printed, "remarks": self._remarks, "run_id": run_id}
-        Stamps(str(self._home.root)).keep(question(sys.argv[1:]), answer, inputs, self._began, run_id)
-
-
-def _decision_record(decision: Decision) -> dict[str, object]:
-    return {
-        "cell": decision.cell.name,
-        "step": decision.cell.step,
-        **decision.cell.address,
-        "action": decision.action,
-        "reason": decision.reason,
-        "key": decision.key,
-    }

@@ -1,4 +1,4 @@
-"""`dat report` and `dat explain`: results to look at."""
+"""`dat explain`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,47 +9,13 @@ import typer
 from data_catalog.home import Home
 from data_catalog.index.reader import Questions
 from data_catalog.specs.paths import expanded
-from flows.cli.computing import Backbones, Datasets, Methods, Overrides, Suite
-from flows.cli.escaping import escape
-from flows.cli.output import AsJson, console, note, print_json, print_table, warn
-from flows.request import Request, resolve, write_report_on
+from flows.cli.terminal.browser import open_page
+from flows.cli.terminal.escaping import escape
+from flows.cli.terminal.options import AsJson
+from flows.cli.terminal.output import console, note, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from tasks.reporting.explanation import Explanation
-
-
-def report(
-    suite: Suite = None,
-    dataset: Datasets = None,
-    backbone: Backbones = None,
-    method: Methods = None,
-    overrides: Overrides = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Folder to write to; by default DAT_HOME/reports/NAME.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    serve: Annotated[bool, typer.Option("--serve", help="Offer it to this machine over HTTP until Ctrl-C.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port for --serve; 0 is any that is free.")] = 8000,
-) -> None:
-    """Write what is known about a suite as one page, and as Markdown, CSV, LaTeX and figures beside it.
-
-    It computes nothing: what is missing or stale is `dat run`'s to mend. `index.html` needs no other file and no
-    network.
-
-    Examples:
-
-        dat report demo --open
-        dat report demo --output results/demo
-        dat report --dataset birds --backbone my-clip --serve
-    """
-    home = Home.from_environment()
-    requested = resolve(Request(suite, dataset or (), backbone or (), method or (), overrides or ()), home)
-    page = write_report_on(requested, home, expanded(output) if output else None)
-    console.print(escape(str(page)))
-    if show:
-        _open(page.as_uri())
-    if serve:
-        _serve(page.parent, port, show=show)
 
 
 def explain(
@@ -83,11 +49,11 @@ def explain(
     else:
         _print_explanation(found)
     if output or show:
-        folder = expanded(output or home.root / "reports" / report_name(f"explain {dataset} {backbone} {sample}"))
+        folder = expanded(output or home.root / "reports" / _folder_name(f"explain {dataset} {backbone} {sample}"))
         page = _write_explanation(home, found, folder)
         note(str(page))
         if show:
-            _open(page.as_uri())
+            open_page(page.as_uri())
 
 
 def _print_explanation(found: "Explanation") -> None:
@@ -128,37 +94,8 @@ def _write_explanation(home: Home, found: "Explanation", folder: Path) -> Path:
     return publish(Report(title, datetime.now(UTC), [examples[0].text], [], [section]), folder)
 
 
-def report_name(words: str) -> str:
+def _folder_name(words: str) -> str:
     """Return a folder's name for a request in words."""
     from tasks.reporting.scope import slugged
 
     return slugged(*words.split()) or "report"
-
-
-def _open(address: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(address):
-        note("no browser could be started; open the page by hand")
-
-
-def _serve(folder: Path, port: int, *, show: bool) -> None:
-    """Serve the report to this machine until Ctrl-C."""
-    from data_catalog.errors import FailureError
-    from flows.report_server import ReportServer
-
-    try:
-        server = ReportServer(folder, port)
-    except OSError as error:
-        raise FailureError(
-            f"cannot listen on port {port}: {error.strerror or error}",
-            remedy="choose another: --port 0 takes a free one",
-        ) from error
-    with server:
-        console.print(f"{server.address} (Ctrl-C ends it)")
-        if show:
-            _open(server.address)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            note("served no more")

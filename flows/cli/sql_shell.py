@@ -8,7 +8,7 @@ from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.index.question_limits import Limits
 from data_catalog.index.reader import Answer, query
-from flows.cli.output import complain, console, note, print_table
+from flows.cli.terminal.output import complain, console, note, print_table
 
 _HELP = """Write SQL and end it with a semicolon. Commands:
   .views          what can be asked

@@ -1,0 +1,1 @@
+"""What commands share: options, printing, progress, and an orderly end."""
