@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from data_catalog.errors import FailureError, UserError
@@ -20,6 +19,7 @@ from data_catalog.index.question_limits import UNLIMITED, Limits, out_of_memory,
 from data_catalog.index.read_only import check_reads, check_writes_nothing, lock_down, reading
 from data_catalog.index.soundness import Damage, known_damage, warnings_about
 from data_catalog.index.views import VIEWS
+from data_catalog.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -246,13 +246,9 @@ def _first_line(error: BaseException) -> str:
 def _explained(error: Exception, sql: str) -> UserError:
     unknown = re.search(r"Table with name (\w+) does not exist", str(error))
     if unknown:
-        close = get_close_matches(unknown.group(1), VIEWS, n=1, cutoff=0.5)
-        meant = f"did you mean {close[0]}? " if close else ""
-        return UserError(
-            f"there is no table {unknown.group(1)}",
-            where="SQL",
-            remedy=f"{meant}There are: {', '.join(VIEWS)}",
-        )
+        name = unknown.group(1)
+        remedy = f"{did_you_mean(name, VIEWS)}There are: {', '.join(VIEWS)}"
+        return UserError(f"there is no table {name}", where="SQL", remedy=remedy)
     notes = "; ".join(getattr(error, "__notes__", []))
     if ".parquet" in str(error) and ".parquet" not in sql:  # a file behind a view, not one that the question names
         heal = "`dat verify` finds damaged files; `dat run` heals them"

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from data_catalog.specs.models import BackboneSpec, DatasetSpec, MethodSettings,
 from data_catalog.specs.paths import expanded
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.specs.toml import read_toml
+from data_catalog.suggestions import did_you_mean
 
 Kind = Literal["datasets", "backbones", "prompts", "methods", "suites"]
 MODELS: Mapping[Kind, type[Spec]] = {
@@ -130,6 +130,4 @@ class Specs:
 
 def unknown(what: str, name: str, known: list[str], listing: str) -> UserError:
     """Return the error for a name that does not exist."""
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    remedy = f"did you mean {close[0]}? " if close else ""
-    return UserError(f"there is no {what} {name}", remedy=f"{remedy}`{listing}` lists all")
+    return UserError(f"there is no {what} {name}", remedy=f"{did_you_mean(name, known)}`{listing}` lists all")
