@@ -1,9 +1,9 @@
 """What each kind of spec file may say. The file's name, without `.toml`, is the spec's name."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -100,8 +100,9 @@ class MethodSettings(Spec):
 class Grid(Spec):
     """Every combination of what is listed. A list under `set` is swept; each value becomes a variant.
 
-    `prompts` are prompt sets in place of a dataset's own, by their names or by what those add to the name of the
-    dataset's own set: `robust` is `waterbirds-robust` on one dataset and `celeba-robust` on another.
+    `methods` may be left out where the suite lists them for all its grids. `prompts` are prompt sets in place of a
+    dataset's own, by their names or by what those add to the name of the dataset's own set: `robust` is
+    `waterbirds-robust` on one dataset and `celeba-robust` on another.
     """
 
     datasets: list[Name] = Field(min_length=1)
@@ -133,15 +134,31 @@ class Theory(Spec):
 
 
 class SuiteSpec(Spec):
-    """What one run computes."""
+    """What one run computes.
+
+    `methods` are those of every grid that names none. Diagnostics do not take them: they are of `dat` unless they name
+    other methods.
+    """
 
     title: str = ""
+    methods: list[Name] = Field(default=[], min_length=1)
     grid: list[Grid] = []
     diagnostics: list[Diagnostics] = []
     theory: list[Theory] = []
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _with_methods(cls, grids: Any, info: ValidationInfo) -> Any:
+        # A list of methods that was refused is absent: that is one error, and not one more for each grid.
+        methods = info.data.get("methods", ["refused"])
+        if not methods or not isinstance(grids, list):
+            return grids
+        return [{"methods": methods, **grid} if isinstance(grid, dict) else grid for grid in grids]
 
     @model_validator(mode="after")
     def _not_empty(self) -> "SuiteSpec":
         if not (self.grid or self.diagnostics or self.theory):
             raise ValueError("a suite needs at least one table [[grid]], [[diagnostics]] or [[theory]]")
+        if self.methods and all(grid.methods != self.methods for grid in self.grid):
+            raise ValueError("no [[grid]] uses the methods at the top: each names its own, or there is none")
         return self

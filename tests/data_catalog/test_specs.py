@@ -71,6 +71,40 @@ def test_the_line_is_that_of_the_right_table(folder: Path) -> None:
         specs(folder).suite("mine")
 
 
+GRID = '[[grid]]\ndatasets = ["d"]\nbackbones = ["b"]\n'
+
+
+def test_a_grid_that_names_no_methods_has_those_of_its_suite(folder: Path) -> None:
+    diagnostics = '[[diagnostics]]\ndatasets = ["d"]\nbackbones = ["b"]\nkinds = ["shell"]\n'
+    (folder / "suites/mine.toml").write_text(
+        f'methods = ["tie", "orth_proj"]\n{GRID}{GRID}methods = ["zero_shot"]\n{diagnostics}'
+    )
+    suite = specs(folder).suite("mine")
+    assert [grid.methods for grid in suite.grid] == [["tie", "orth_proj"], ["zero_shot"]]
+    assert suite.diagnostics[0].methods == ["dat"], "the list is of grids"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GRID, "line 1, grid.0.methods: Field required"),
+        (f"methods = []\n{GRID}", "line 1, methods: List should have at least 1 item"),
+        (f'methods = ["tie", "a b"]\n{GRID}', "line 1, methods.1: String should match pattern"),
+        (f'methods = ["tie"]\n{GRID}methods = []\n', "line 5, grid.0.methods: List should have at least 1 item"),
+        (f'methods = ["tie"]\n{GRID}methods = ["dat"]\n', "no [[grid]] uses the methods at the top"),
+        ('methods = ["tie"]\n[[theory]]\nchecks = ["fidelity"]\n', "no [[grid]] uses the methods at the top"),
+        ('methods = ["tie"]\ngrid = "all"\n', "line 2, grid: Input should be a valid list"),
+        ('methods = ["tie"]\ngrid = ["all"]\n', "line 2, grid.0: Input should be"),
+    ],
+)
+def test_methods_of_a_suite_that_cannot_be_are_one_error_at_their_line(folder: Path, text: str, expected: str) -> None:
+    (folder / "suites/mine.toml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        specs(folder).suite("mine")
+    assert expected in caught.value.problem
+    assert len(caught.value.problem.splitlines()) == 1
+
+
 def test_names_get_did_you_mean() -> None:
     shipped = Specs((Path(__file__).parents[2] / "data_catalog/specs",))
     with pytest.raises(UserError, match="did you mean simbirds"):

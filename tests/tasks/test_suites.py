@@ -14,7 +14,7 @@ from data_catalog.specs.collection import Specs
 from data_catalog.store.artifacts import Store
 from tasks.engine.run import run_benchmark
 from tasks.graph.diagnostics import KINDS
-from tasks.graph.experiments import Experiment, Selection, select
+from tasks.graph.experiments import Experiment, Selection, known_methods, select
 from tasks.graph.graph import Graph
 from tasks.graph.inspections import Diagnosis, TheoryCheck
 from tasks.graph.theory import CHECKS
@@ -51,6 +51,29 @@ def test_every_number_of_the_paper_has_a_result_in_a_suite(specs) -> None:
         }
     assert len(printed) > 150
     assert printed <= experiments(specs, "paper", "ablations")
+
+
+@pytest.mark.parametrize("suite", ["paper", "demo"])
+def test_every_pair_of_dataset_and_backbone_is_scored_by_every_method(specs, suite) -> None:
+    found = experiments(specs, suite)
+    pairs = {(dataset, backbone) for dataset, backbone, _, _ in found}
+    assert len(pairs) == {"paper": 15, "demo": 1}[suite]
+    assert found == {(*pair, method, "") for pair in pairs for method in known_methods()}
+
+
+@pytest.mark.parametrize(
+    ("suite", "expected"),
+    [
+        ("paper", {"Experiment": 285, "Diagnosis": 44}),
+        ("ablations", {"Experiment": 385}),
+        ("demo", {"Experiment": 19, "Diagnosis": 5}),
+        ("demo-full", {"Experiment": 207, "Diagnosis": 10, "TheoryCheck": 8}),
+        ("simulated", {"Experiment": 18}),
+        ("theory", {"TheoryCheck": 20}),
+    ],
+)
+def test_a_shipped_suite_asks_for_no_less_and_no_more_than_it_did(specs, suite, expected) -> None:
+    assert Counter(type(one).__name__ for one in asked(specs, suite)) == expected
 
 
 def test_the_small_form_has_every_variant_of_the_ablations(specs) -> None:
