@@ -85,7 +85,7 @@ class Reread:
     """Those among them that look as if nothing had changed."""
 
 
-class AbsentError(Exception):
+class AbsentError(ValueError):
     """The files of a source are not there, as a listing finds."""
 
 

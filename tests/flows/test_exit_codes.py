@@ -67,6 +67,12 @@ def table_without_rows(home: Home, folder: Path) -> None:
 
 
 @at_once
+def missing_folder(home: Home, folder: Path) -> None:
+    missing_input(home, folder)
+    (folder / "specs/datasets/photos.toml").write_text(PHOTOS.replace("sample_table", "image_folder"))
+
+
+@at_once
 def folder_without_rows(home: Home, folder: Path) -> None:
     (folder / "export").mkdir()
 
@@ -160,6 +166,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Home:
         (home_is_a_file, ("doctor",), 2, "is a file, not a folder"),
         # It began, and something failed
         (table_without_rows, RUN, 1, "has no rows"),
+        (missing_folder, RUN, 1, "photos: there is no such folder; expected is one with"),
         (damaged, ("verify",), 1, ""),
         (damaged, READ, 1, "`dat verify` sets damaged files aside"),
         (damaged, EXPLAIN, 1, "`dat verify`"),
