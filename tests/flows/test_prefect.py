@@ -381,3 +381,15 @@ def test_a_temporary_server_dies_with_the_run_that_started_it(home: Home, enviro
     process.communicate()
     _, alive = psutil.wait_procs(started, timeout=30)
     assert not alive
+
+
+def test_a_run_with_failed_cells_is_a_failed_flow_run_that_names_what_failed(
+    home: Home, environment: dict[str, str], prefect_server: PrefectServer
+) -> None:
+    write_spec(home, "datasets/nowhere", 'prompts = "toybirds"\n[source]\nkind = "image_folder"\nroot = "/no/folder"\n')
+    dat(environment, "run", "--dataset", "nowhere", "--backbone", "toyclip", "--method", "zero_shot", code=1)
+    newest = {"flow_runs": {"parent_task_run_id": {"is_null_": True}}, "sort": "START_TIME_DESC", "limit": 1}
+    (run,) = prefect_server.ask("flow_runs/filter", **newest)
+    assert "nowhere" in run["name"], "the newest run is ours"
+    assert run["state_type"] == "FAILED"
+    assert "nowhere" in run["state"]["message"]

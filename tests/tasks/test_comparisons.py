@@ -2,10 +2,14 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from dat_lib.bootstrap import paired_bootstrap
 from tasks.graph.comparisons import comparison_cells
+from tasks.step import Work
+from tasks.steps import comparisons
 
 
 @pytest.fixture
@@ -49,6 +53,44 @@ def test_a_comparison_is_the_paired_bootstrap_of_the_stored_predictions(compared
     (ranked,) = asked(compared, "SELECT * FROM leaderboard WHERE method = 'dat'")
     names = ("over_zero_shot", "over_zero_shot_low", "over_zero_shot_high", "beats_zero_shot")
     assert [ranked[name] for name in names] == pytest.approx(found)
+
+
+def predicted(seed: int, ids: str = "s") -> pa.Table:
+    """Predictions for 60 samples, of which about a third are wrong."""
+    rng = np.random.default_rng(seed)
+    labels, attributes = np.repeat([0, 1], 30), np.tile([0, 1], 30)
+    wrong = rng.random(60) < 0.3
+    columns = {"label": labels, "attribute": attributes, "prediction": np.where(wrong, 1 - labels, labels)}
+    return pa.table({"sample_id": [f"{ids}{row}" for row in range(60)], **columns})
+
+
+PARAMS = {"groups": "class_attribute", "classes": ["a", "b"], "attributes": ["c", "d"], "resamples": 200}
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_comparison_is_drawn_by_the_seed_of_the_cell(seed: int) -> None:
+    ours, theirs = predicted(1), predicted(2)
+    found = comparisons.compute(Work({"predictions": ours, "baseline": theirs}, {**PARAMS, "seed": seed}))
+    both = [table.column("prediction").to_numpy() for table in (ours, theirs)]
+    truth = [ours.column(name).to_numpy() for name in ("label", "attribute")]
+    expected = paired_bootstrap(*both, *truth, resamples=200, seed=seed)
+    for row, name in zip(found.table.to_pylist(), ("worst_group", "average", "gap"), strict=True):
+        drawn = getattr(expected, name)
+        figures = [row[column] for column in ("difference", "low", "high", "higher")]
+        assert figures == [drawn.estimate, drawn.low, drawn.high, drawn.higher]
+
+
+def test_another_seed_draws_another_comparison() -> None:
+    inputs = {"predictions": predicted(1), "baseline": predicted(2)}
+    first, second = (comparisons.compute(Work(inputs, {**PARAMS, "seed": seed})).table for seed in (0, 3))
+    assert first.column("difference").equals(second.column("difference"))
+    assert not first.column("higher").equals(second.column("higher"))
+
+
+def test_predictions_for_other_samples_are_not_compared() -> None:
+    inputs = {"predictions": predicted(1), "baseline": predicted(1, ids="t")}
+    with pytest.raises(ValueError, match="not tested on the same samples"):
+        comparisons.compute(Work(inputs, {**PARAMS, "seed": 0}))
 
 
 def test_a_comparison_with_superseded_predictions_is_shown_no_more(compared, tmp_path) -> None:

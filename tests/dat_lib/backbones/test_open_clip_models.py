@@ -155,6 +155,22 @@ def test_a_config_beside_the_weights_tells_activation_preprocessing_and_architec
         open_backbone(weights=str(tmp_path), model="small-vit")
 
 
+def test_what_a_config_leaves_open_about_preprocessing_is_the_librarys_default(folder: Path, tmp_path: Path) -> None:
+    """Many configs on the hub name mean and std alone."""
+    import open_clip
+    import torch
+
+    save_checkpoint(small_open_clip("small-vit-quickgelu"), tmp_path / "open_clip_model.safetensors")
+    named = {name: OPENAI_LIKE[name] for name in ("mean", "std")}
+    config = {"model_cfg": open_clip.get_model_config("small-vit-quickgelu"), "preprocess_cfg": named}
+    (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
+    ours = open_backbone(weights=str(tmp_path))
+    _, _, preprocess = open_clip.create_model_and_transforms(f"local-dir:{tmp_path}")
+    for mode, image in pictures().items():
+        assert torch.equal(ours.preprocess(image), preprocess(image)), mode
+    assert json.loads(ours.facts["preprocessing"]).items() >= {**named, "interpolation": "bicubic"}.items()
+
+
 def test_a_tower_and_tokenizer_of_transformers_may_lie_beside_the_weights(tmp_path: Path) -> None:
     """As BiomedCLIP: by hand one must write local paths into its config first."""
     import open_clip

@@ -120,9 +120,10 @@ def test_markdown_has_the_same_rows(written) -> None:
 
 
 def test_the_headline_says_who_wins_and_by_how_much(written) -> None:
-    (best,) = written.ask("SELECT * FROM leaderboard WHERE variant = '' ORDER BY wg DESC LIMIT 1")
+    best, second = written.ask("SELECT * FROM leaderboard WHERE variant = '' ORDER BY wg DESC LIMIT 2")
     (sentence,) = written.report.headline
     assert f"{best['method']} wins with {best['wg']:.2f} %" in sentence
+    assert f"the runner-up is {second['method']} with {second['wg']:.2f} %" in sentence
     assert f"{best['over_zero_shot']:+.1f} points over zero-shot" in sentence
     assert f"{best['over_zero_shot_low']:+.1f} to {best['over_zero_shot_high']:+.1f}" in sentence
     assert sentence in html.unescape(written.html)
