@@ -110,6 +110,17 @@ def test_random_references_depend_on_the_seed_and_not_on_other_groups():
     assert np.flatnonzero(kept)[fewer.positions].tolist() == first[5:]
 
 
+def test_random_references_are_drawn_for_each_group_by_itself():
+    """Where groups are stored alike, the same draw for all would choose the same places in each."""
+    _, labels, attributes = pool([[40, 40], [40, 40]])
+    found = select([[40, 40], [40, 40]], n=8, sampling="random", seed=1)
+    drawn = []
+    for y, a in found.groups:
+        members = np.flatnonzero((labels == y) & (attributes == a))
+        drawn.append(tuple(np.searchsorted(members, found.positions[found.rows(y, a)])))
+    assert len(set(drawn)) == 4
+
+
 def test_ids_follow_their_samples():
     embeddings, labels, attributes = pool([[9, 7]])
     ids = np.array([f"s{i}" for i in range(16)])

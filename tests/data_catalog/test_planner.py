@@ -105,6 +105,12 @@ def test_changed_settings_and_facts_are_named(store, code, wanted, reason) -> No
     assert (decisions["second"].action, decisions["second"].reason) == ("wait", "input: numbers")
 
 
+def test_what_is_asked_for_is_compared_with_the_newest_artifact(store, code) -> None:
+    for k in (10, 20):
+        compute(store, code, cells(k=k))
+    assert plan(store, code, cells(k=30))["first"].reason == "params: k 20 -> 30"
+
+
 def test_changed_code_is_named(store, code) -> None:
     compute(store, code, cells())
     (code / "steps/second.py").write_text("VALUE = 2\n")

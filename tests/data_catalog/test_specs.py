@@ -200,3 +200,32 @@ def test_other_paths_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.Monkey
     assert expanded("birds", Path("specs")) == tmp_path / "specs/birds"
     assert expanded("/data/~", Path("/specs")) == Path("/data/~")
     assert expanded("~no-such-user/birds", Path("/specs")) == Path("/specs/~no-such-user/birds")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "n", "k", "strength", "strength_of_star"),
+    [
+        ("waterbirds", 56, 10, 10, 1),
+        ("celeba", 128, 10, 1, 1),
+        ("covid", 40, 10, 10, 10),
+        ("fmow", 50, 30, 10, 10),
+    ],
+)
+def test_the_settings_of_dat_on_each_dataset_are_the_papers(
+    folder: Path, dataset: str, n: int, k: int, strength: float, strength_of_star: float
+) -> None:
+    shipped = specs(folder)
+    assert shipped.settings("dat", dataset) == {"n": n, "k": k, "strength": strength}
+    assert shipped.settings("dat_star", dataset) == {"n": n, "k": k, "strength": strength_of_star}
+    for control in ("density_only", "knn_vote", "nearest_class_mean"):
+        assert shipped.settings(control, dataset) == {"n": n, "k": k}, "a control has the references of DAT"
+    assert shipped.settings("dat_auto", dataset)["n"] == n
+
+
+def test_references_are_of_the_training_split_and_groups_are_pairs_where_the_paper_says_nothing_else(
+    folder: Path,
+) -> None:
+    shipped = {name: specs(folder).dataset(name) for name in ("waterbirds", "celeba", "covid", "fmow")}
+    splits = {name: spec.reference_split for name, spec in shipped.items()}
+    assert splits == {"waterbirds": "train", "celeba": "val", "covid": "train", "fmow": "train"}
+    assert {name for name, spec in shipped.items() if spec.groups == "attribute"} == {"fmow"}

@@ -1,9 +1,11 @@
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dat_lib.methods import dat_auto
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.dat_auto import DatAuto
 from dat_lib.methods.support.contract import Problem
@@ -64,6 +66,16 @@ def test_it_takes_the_setting_that_is_best_on_held_out_images():
     assert notes["pool_average"] == metrics.average
     assert notes["judged_held_out"] == len(held_out)
     assert notes["judged_leave_one_out"] == 0
+
+
+def test_of_equal_worst_groups_the_higher_average_decides_and_then_the_order(monkeypatch):
+    reached = [(50, 95), (70, 80), (70, 90), (70, 90)]
+    measured = iter([SimpleNamespace(worst_group=worst, average=average) for worst, average in reached])
+    monkeypatch.setattr(dat_auto, "group_metrics", lambda *_, **__: next(measured))
+    grid = {"ks": (3,), "strengths": (0.0, 1.0, 2.0, 3.0), "terms": ("both",)}
+    notes = run_on_pool(DatAuto(n=20, **grid), problem()).notes
+    assert notes["chosen"] == {"k": 3, "strength": 2.0, "terms": "both"}
+    assert (notes["pool_worst_group"], notes["pool_average"]) == (70, 90)
 
 
 def test_a_group_without_images_to_spare_is_judged_leaving_one_out():

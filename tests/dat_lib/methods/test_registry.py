@@ -1,7 +1,7 @@
 import math
 import subprocess
 import sys
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
@@ -87,6 +87,38 @@ def test_a_method_is_a_frozen_dataclass_that_works_with_its_defaults(name):
     assert is_dataclass(method)
     assert type(method).__dataclass_params__.frozen
     assert method == make_method(name, {field.name: getattr(method, field.name) for field in fields(method)})
+
+
+REFERENCES = {"n": 56, "k": 10, "shortage": "drop"}
+DENSITIES = {**REFERENCES, "density": "slof", "epsilon": 1e-8, "lid": "mle", "metric": "euclidean"}
+TRANSLATION = {"strength": 10, "terms": "both", "score": "ratio", "temperature": None}
+TRANSLATED = {**DENSITIES, **TRANSLATION, "references": "herded", "corruption": 0}
+WHITENED = {"ridge": 1e-3, "text_covariance": "image"}
+DEFAULTS = {
+    "zero_shot": {},
+    "group_prompt": {"roboshot_bug": False},
+    "ideal_words": {"normalise_before": True, "vector": "sum"},
+    "orth_cali": {"strength": 1000},
+    "orth_proj": {},
+    "perception_clip": {"infer": "class_attribute", "temperature": 1},
+    "roboshot": {"variant": "both", "accept_along": "basis"},
+    "tie": {"normalise_before": True},
+    "tie_star": {"normalise_before": True},
+    "dat": TRANSLATED,
+    "dat_star": TRANSLATED,
+    "zero_shot_centred": {"text_mean": "prompts"},
+    "group_prompt_centred": {"text_mean": "prompts"},
+    "zero_shot_whitened": WHITENED,
+    "group_prompt_whitened": WHITENED,
+    "nearest_class_mean": REFERENCES,
+    "knn_vote": REFERENCES,
+    "density_only": DENSITIES,
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_settings_default_to_what_is_published_or_chosen_for_what_is_not(name):
+    assert asdict(make_method(name)) == DEFAULTS[name]
 
 
 def test_every_file_of_the_package_is_machinery_or_lists_methods():
