@@ -107,7 +107,7 @@ def carry_out(run: Run, stages: Sequence[Stage], placement: Placement) -> None:
     waiting = [_TaskRun(stage, batch) for stage in stages for batch in batches(run.decisions, stage.takes)]
     of_cell = {cell.name: one for one in waiting for cell in one.batch.cells}
     running: dict[_TaskRun, Any] = {}
-    with placement.task_runner() as runner, runner:
+    with placement.task_runner() as runner, runner, _stopping(run):
         while waiting or running:
             for one in list(waiting):
                 before = list(dict.fromkeys(of_cell[name] for name in sorted(one.batch.upstream)))
@@ -128,6 +128,16 @@ def carry_out(run: Run, stages: Sequence[Stage], placement: Placement) -> None:
                 one.end(run, future.state)
             if running and not ended:
                 time.sleep(_POLLING_SECONDS)
+
+
+@contextmanager
+def _stopping(run: Run) -> Iterator[None]:
+    """Have the threads that work for a run end when it is interrupted: leaving a task runner waits for them."""
+    try:
+        yield
+    except BaseException:
+        run.stop()
+        raise
 
 
 @dataclass(eq=False)

@@ -99,7 +99,7 @@ class Settler:
     def __post_init__(self) -> None:
         # Kept in the result's notes and shown with its number.
         warnings.filterwarnings("ignore", message=".*too few references and can never win")
-        self.store, code = Store(self.order.home), _code_versions(self.order.run_id)
+        self.store, code = Store(self.order.home), code_versions(self.order.run_id)
         self._planner = Planner(self.store, code, forced=lambda cell: self.order.force)
         self._bridge = Bridge(self.store, code, self.order.run_id, self._progressed, self.order.gpu_slots)
 
@@ -240,7 +240,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _code_versions(run_id: str) -> CodeVersions:
+def code_versions(run_id: str) -> CodeVersions:
     """Return the code's versions, read once a run and process."""
     return CodeVersions()
 

@@ -15,7 +15,7 @@ from data_catalog.planning.planner import Decision, Planner
 from data_catalog.store.artifacts import Store
 from data_catalog.store.runs import RunRecord, recorded_run
 from tasks.engine.events import CellOutcome, Listener, Silence, current_listener, listening
-from tasks.engine.execution import Order, Settled, Settler
+from tasks.engine.execution import Order, Settled, Settler, code_versions
 
 
 @dataclass(frozen=True)
@@ -185,16 +185,13 @@ def open_run(
     """
     try:
         with recorded_run(store.home, command, request=request, force=force) as record:
-            decisions = Planner(store, code or CodeVersions(), forced=lambda cell: force).plan(cells)
+            code = code or code_versions(record.run_id)
+            decisions = Planner(store, code, forced=lambda cell: force).plan(cells)
             order = Order(store.home, record.run_id, force, gpu_slots)
             run = Run(order, decisions, record, current_listener() or Silence())
             run.know(decision for decision in decisions if decision.action == "up to date")
             with listening(run):
-                try:
-                    yield run
-                except BaseException:
-                    run.stop()
-                    raise
+                yield run
             record.end("failed" if run.result().failed else "done")
     finally:
         # The index is derived: where it cannot be written, readers answer from the manifests.
