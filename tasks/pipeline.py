@@ -136,7 +136,8 @@ def _bring_up_to_date(assignment: Assignment) -> Any:
 def failure_message(failed: Sequence[CellOutcome], total: int) -> str:
     """Return how many cells failed and why the first did: rather one that failed itself than one that was blocked."""
     first = next((outcome for outcome in failed if outcome.outcome == "failed"), failed[0])
-    cause = first.error.strip().splitlines()[-1] if first.error.startswith("Traceback") else first.error
+    lines = first.error.strip().splitlines() or [""]
+    cause = lines[-1] if lines[0].startswith("Traceback") else lines[0]
     return f"{len(failed)} of {total} cells failed: {first.cell.name}: {cause}"
 
 
