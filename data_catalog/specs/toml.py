@@ -51,26 +51,38 @@ def _problems(error: ValidationError, text: str) -> list[str]:
     for problem in error.errors(include_url=False):
         field = tuple(part for part in problem["loc"] if not str(part).startswith(("function-", "list[")))
         message = problem["msg"].removeprefix("Value error, ")
-        name = ".".join(map(str, field))
-        line = line_of(text, field)
-        place = ", ".join(part for part in (f"line {line}" if line else "", name) if part)
+        place = place_of(text, field)
         problems.append(f"{place}: {message}" if place else message)
     return list(dict.fromkeys(problems))
 
 
-def line_of(text: str, field: tuple[Any, ...]) -> int | None:
-    """Return the line on which a field, or the nearest table around it, is written."""
+def place_of(text: str, field: tuple[Any, ...], says: str = "") -> str:
+    """Return the line at which a field is written, or says something, and its name: `line 3, grid.0.datasets`."""
+    line = line_of(text, field, says)
+    return ", ".join(filter(None, (f"line {line}" if line else "", ".".join(map(str, field)))))
+
+
+def line_of(text: str, field: tuple[Any, ...], says: str = "") -> int | None:
+    """Return the line on which a field, or the nearest table around it, is written.
+
+    Where it `says` a text on a later line, as a list over several lines may, that line is returned.
+    """
+    lines = text.splitlines()
     table: tuple[Any, ...] = ()
     counts: dict[tuple[Any, ...], int] = {}
     best: tuple[int, int] | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         header, key = _HEADER.match(line), _KEY.match(line)
         if header:
-            table = tuple(part.strip().strip("\"'") for part in header.group(2).split("."))
+            *outer, last = (part.strip().strip("\"'") for part in header.group(2).split("."))
+            table = ()
+            for name in outer:  # [grid.set] is of the last [[grid]] before it
+                table = (*table, name)
+                table = (*table, counts[table]) if table in counts else table
+            table = (*table, last)
             if header.group(1):
-                position = counts.get(table, -1) + 1
-                counts[table] = position
-                table = (*table, position)
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
             path = table
         elif key:
             path = (*table, key.group(1).strip("\"'"))
@@ -78,4 +90,11 @@ def line_of(text: str, field: tuple[Any, ...]) -> int | None:
             continue
         if path == field[: len(path)] and (best is None or len(path) > best[0]):
             best = (len(path), number)
-    return best[1] if best else None
+    if best is None:
+        return None
+    for number, line in enumerate(lines[best[1] - 1 :], start=best[1]):
+        if number > best[1] and (_HEADER.match(line) or _KEY.match(line)):
+            break
+        if says and (f'"{says}"' in line or f"'{says}'" in line):
+            return number
+    return best[1]

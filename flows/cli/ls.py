@@ -61,7 +61,7 @@ def _spec_records(home: Home, kind: Listing) -> list[dict[str, Any]]:
 
 def _method_records() -> list[dict[str, Any]]:
     from dat_lib.methods.registry import make_method
-    from tasks.graph.experiments import known_methods
+    from tasks.graph.methods import known_methods
 
     records = []
     for name in known_methods():

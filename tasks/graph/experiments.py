@@ -9,14 +9,15 @@ from functools import cache
 from itertools import product
 from typing import Any, TypeAlias
 
-from dat_lib.methods.registry import make_method, method_names
-from dat_lib.methods.support.contract import Method, text_role
+from dat_lib.methods.support.contract import Method
 from data_catalog.errors import UserError
-from data_catalog.specs.collection import Specs, unknown
+from data_catalog.specs.collection import Specs
 from data_catalog.specs.models import Grid, SuiteSpec
 from data_catalog.specs.prompts import PromptSet
 from tasks.graph.inspections import Diagnosis, TheoryCheck, diagnoses, theory_checks
 from tasks.graph.memory_needs import check_memory
+from tasks.graph.methods import check_method, known_methods, method_with, missing_text
+from tasks.graph.suite_names import SuiteNames, Table
 from tasks.graph.variants import parse_overrides as parse_overrides
 from tasks.graph.variants import spelled_out
 
@@ -81,7 +82,7 @@ def select(selection: Selection, specs: Specs) -> tuple[list[Asked], list[LeftOu
     out and reported.
     """
     for name in selection.methods:
-        _known_method(name)
+        check_method(name)
     for name in selection.datasets:
         specs.path("datasets", name)
     for name in selection.backbones:
@@ -97,16 +98,8 @@ def select(selection: Selection, specs: Specs) -> tuple[list[Asked], list[LeftOu
 
 def method_for(experiment: Experiment, settings: Mapping[str, Any]) -> Method:
     """Return the method as it is in this experiment: `settings` are its own on the dataset."""
-    _known_method(experiment.method)
-    try:
-        return make_method(experiment.method, {**settings, **experiment.overrides})
-    except ValueError as error:
-        raise UserError(str(error), where=f"{experiment.dataset} / {experiment.method}") from error
-
-
-def missing_text(method: Method, roles: Mapping[str, Any]) -> list[str]:
-    """Return the roles of prompts that a method reads and a prompt set does not have."""
-    return [role for role in method.needs.in_full().text if text_role(role, roles) is None]
+    where = f"{experiment.dataset} / {experiment.method}"
+    return method_with(experiment.method, {**settings, **experiment.overrides}, where)
 
 
 def _of_suite(selection: Selection, specs: Specs) -> Iterator[Asked]:
@@ -115,35 +108,40 @@ def _of_suite(selection: Selection, specs: Specs) -> Iterator[Asked]:
     Settings given beside a suite are those of methods: where it has experiments, these are meant and nothing else.
     """
     assert selection.suite is not None
-    suite = specs.suite(selection.suite)
+    names = SuiteNames(selection.suite, specs)
+    suite = names.suite
     for kind in ("datasets", "backbones", "methods"):
         offered = sorted({name for part in (*suite.grid, *suite.diagnostics) for name in getattr(part, kind)})
         for name in getattr(selection, kind):
             if name not in offered:
                 remedy = f"it has: {', '.join(offered)}"
                 raise UserError(f"suite {selection.suite} has no {kind.removesuffix('s')} {name}", remedy=remedy)
-    wanted = (selection.datasets, selection.backbones, selection.methods)
-    for asked in _listed(suite, selection.overrides):
-        if isinstance(asked, TheoryCheck):
-            if not any(wanted):
-                yield asked
-            continue
-        chosen = (asked.dataset, asked.backbone, asked.method)
-        if all(not names or name in names for name, names in zip(chosen, wanted, strict=True)):
+    for table, asked in _listed(suite, selection.overrides):
+        if _is_wanted(asked, selection):
+            names.check(table, asked, selection.overrides)
             yield asked
 
 
-def _listed(suite: SuiteSpec, overrides: Mapping[str, Any]) -> Iterator[Asked]:
-    for grid in suite.grid:
-        yield from _of_grid(grid, overrides)
+def _is_wanted(asked: Asked, selection: Selection) -> bool:
+    wanted = (selection.datasets, selection.backbones, selection.methods)
+    if isinstance(asked, TheoryCheck):
+        return not any(wanted)
+    chosen = (asked.dataset, asked.backbone, asked.method)
+    return all(not names or name in names for name, names in zip(chosen, wanted, strict=True))
+
+
+def _listed(suite: SuiteSpec, overrides: Mapping[str, Any]) -> Iterator[tuple[Table, Asked]]:
+    for position, grid in enumerate(suite.grid):
+        for experiment in _of_grid(grid, overrides):
+            yield ("grid", position), experiment
     if overrides and suite.grid:
         return
-    for diagnostics in suite.diagnostics:
+    for position, diagnostics in enumerate(suite.diagnostics):
         for diagnosis in diagnoses(diagnostics):
-            yield replace(diagnosis, overrides={**diagnosis.overrides, **overrides})
-    for theory in suite.theory:
+            yield ("diagnostics", position), replace(diagnosis, overrides={**diagnosis.overrides, **overrides})
+    for position, theory in enumerate(suite.theory):
         for check in theory_checks(theory):
-            yield replace(check, overrides={**check.overrides, **overrides})
+            yield ("theory", position), replace(check, overrides={**check.overrides, **overrides})
 
 
 def _of_names(selection: Selection, specs: Specs) -> tuple[list[Experiment], list[LeftOut]]:
@@ -190,16 +188,3 @@ def _seed(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise UserError(f"seed = {value!r} is no seed", remedy="give a whole number from 0 on, such as --set seed=1")
     return value
-
-
-def known_methods() -> list[str]:
-    """Return the names of all methods; a `UserError` when somebody's method cannot be registered."""
-    try:
-        return method_names()
-    except ValueError as error:
-        raise UserError(str(error), where="methods") from error
-
-
-def _known_method(name: str) -> None:
-    if name not in known_methods():
-        raise unknown("method", name, known_methods(), "dat ls methods")

@@ -17,9 +17,10 @@ from tasks.graph.comparisons import BASELINES, comparison_cells
 from tasks.graph.densities import DensityCells, in_one_go
 from tasks.graph.diagnostics import STEP as DIAGNOSTIC
 from tasks.graph.diagnostics import diagnostic_cells, kind_at, kind_of, split_settings
-from tasks.graph.experiments import Asked, Experiment, method_for, missing_text
+from tasks.graph.experiments import Asked, Experiment, method_for
 from tasks.graph.inspections import Diagnosis, TheoryCheck
 from tasks.graph.memory_needs import check_memory
+from tasks.graph.methods import missing_text
 from tasks.graph.sources import Backbone, Dataset, Sources
 from tasks.graph.theory import STEP as THEORY
 from tasks.graph.theory import theory_cell

@@ -14,9 +14,10 @@ from data_catalog.specs.collection import Specs
 from data_catalog.store.artifacts import Store
 from tasks.engine.run import run_benchmark
 from tasks.graph.diagnostics import KINDS
-from tasks.graph.experiments import Experiment, Selection, known_methods, select
+from tasks.graph.experiments import Experiment, Selection, select
 from tasks.graph.graph import Graph
 from tasks.graph.inspections import Diagnosis, TheoryCheck
+from tasks.graph.methods import known_methods
 from tasks.graph.theory import CHECKS
 from tasks.graph.variants import parse_variant, spelled_out
 from tasks.validation import check_specs
