@@ -177,6 +177,31 @@ def test_a_newer_manifest_format_is_refused_with_advice(store, code) -> None:
         plan(store, code, cells())
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"step": "second"},
+        {"params": {"k": 20}},
+        {"params": {"k": 10, "more": None}},
+        {"facts": {"weights": "w2"}},
+        {"facts": {}},
+    ],
+    ids=str,
+)
+def test_a_key_depends_on_step_settings_and_facts(changed: dict[str, object]) -> None:
+    cell = cells()[0]
+    assert replace(cell, **changed).key("code", {}) != cell.key("code", {})
+
+
+def test_a_key_depends_on_code_and_on_the_role_and_content_of_inputs_and_on_nothing_else() -> None:
+    cell, inputs = cells()[1], {"numbers": "a", "words": "b"}
+    key = cell.key("code", inputs)
+    others = [("other", inputs), ("code", {"numbers": "b", "words": "a"}), ("code", {"numbers": "a"}), ("code", {})]
+    assert len({key, *(cell.key(*other) for other in others)}) == 5
+    elsewhere = replace(cell, address={"dataset": "e"}, modules=("x",), parents={}, resources={"device": "cuda"})
+    assert elsewhere.key("code", dict(reversed(inputs.items()))) == key
+
+
 def test_order_puts_parents_first_and_names_faults() -> None:
     a = Cell("a", {}, (), parents={"x": "b"})
     b = Cell("b", {}, ())
