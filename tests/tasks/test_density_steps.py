@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from filelock import FileLock
 
 from dat_lib.attributes import infer_attributes
+from dat_lib.density.densities import slof
 from dat_lib.estimator import DAT, DATStar
 from dat_lib.toyworld.simulation import simulate
 from data_catalog.home import Home
@@ -21,7 +23,9 @@ from data_catalog.planning.code_version import CodeVersions
 from data_catalog.planning.planner import Planner
 from data_catalog.store.artifacts import Store
 from tasks.engine.computation import Bridge
+from tasks.step import Work
 from tasks.steps import densities
+from tasks.tables.columns import vector_column, vectors_of
 from tests.tasks.density_world import SMALL, WORLD, by_hand, cells_of, computed, experiment, run, stored
 
 ROOT = Path(__file__).parents[2]
@@ -224,6 +228,31 @@ def test_references_are_listed_best_first(home: Home) -> None:
         ranks = [row["rank"] for row in table if (row["label"], row["attribute"]) == (label, attribute)]
         members = world.part("train") & (world.labels == label) & (world.attributes == attribute)
         assert ranks == list(range(min(64, int(members.sum()))))
+
+
+def test_a_test_sample_that_is_a_reference_is_not_among_its_own_neighbours() -> None:
+    """A leak of the test split into the training split must not make its samples look at home there."""
+    rng = np.random.default_rng(0)
+    ids, splits = [*(f"s{row}" for row in range(8)), "s0", "t"], ["train"] * 8 + ["test"] * 2
+    vectors = rng.normal(size=(10, 4)).astype(np.float32)
+    vectors[8] = vectors[0]
+    samples = {"sample_id": ids, "split": splits, "label": [0] * 10, "attribute": [0] * 10}
+    references = {"sample_id": ids[:8], "label": [0] * 8, "attribute": [0] * 8, "rank": list(range(8))}
+    inputs = {
+        "samples": pa.table(samples),
+        "image_embeddings": pa.table({"sample_id": ids, "embedding": vector_column(vectors)}),
+        "references": pa.table(references),
+    }
+    asked = {"n": 8, "k": 3, "density": "slof", "lid": "mle", "metric": "euclidean", "shortage": "drop"}
+    params = {**asked, "n_classes": 1, "n_attributes": 1, "pool_split": "train"}
+    ((_, table),) = densities.compute(Work(inputs, params)).shards
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    by_id, blind = (
+        slof(unit[8:], unit[:8], 3, **known) for known in ({"query_ids": ids[8:], "reference_ids": ids[:8]}, {})
+    )
+    np.testing.assert_allclose(np.exp(vectors_of(table, "log_density")[:, 0]), by_id, rtol=1e-5)
+    assert by_id[0] > blind[0] * 1.01
+    assert by_id[1] == blind[1]
 
 
 def test_a_step_reaches_the_code_that_decides_it_and_no_other() -> None:

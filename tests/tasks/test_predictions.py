@@ -115,6 +115,8 @@ def test_tie_takes_its_scale_from_train_where_dat_takes_references_from_val(tmp_
     )
     splits = {cell.address["method"]: cell.params.get("pool_split") for cell in cells if cell.step == "predictions"}
     assert splits == {"tie": "train", "dat": "val", "zero_shot": None, "zero_shot_whitened": "train"}
+    behind = {cell.step: cell.params["pool_split"] for cell in cells if cell.step in ("references", "densities")}
+    assert behind == {"references": "val", "densities": "val"}
 
 
 def test_every_method_can_be_asked_for_its_needs_without_heavy_libraries() -> None:
