@@ -4,15 +4,17 @@ A fact that is None is not known yet: the files are not there, or only the model
 is found out when the cell's turn comes, before anything is decided about it.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dat_lib.backbones.registry import BACKBONES
 from dat_lib.datasets.files.decoding import ImageFiles
 from dat_lib.datasets.files.locating import DatasetNotFoundError
+from dat_lib.datasets.registry import DATASETS
+from dat_lib.datasets.source import DataError
 from data_catalog.canonical import digest_json
 from data_catalog.store.source_files import AbsentError, Listing, Progress, Seen, SourceFiles
 from tasks.loaders import open_dataset
@@ -39,12 +41,12 @@ def look_at_model(params: Mapping[str, Any], resources: Mapping[str, Any], progr
 
 def source_files(step: str, params: Mapping[str, Any], resources: Mapping[str, Any], progress: Progress) -> SourceFiles:
     """Return what is remembered of the files that a cell reads."""
-    place = resources["weights" if step == "weights" else "root"]
+    kinds, place = (BACKBONES, "weights") if step == "weights" else (DATASETS, "root")
     origin = {
-        "loader": params["loader"],
+        "kind": params["kind"],
         "settings": params["settings"],
-        "place": place,
-        "code": _code(params["loader"]),
+        "place": resources[place],
+        "code": _code(str(kinds.module(params["kind"]).__file__)),
     }
     memory = resources["digests"]
     name = Path(memory or "files").stem.partition("-")[2]
@@ -83,7 +85,8 @@ class ImageListing:
             dataset = open_dataset(self.params, self.root)
         except DatasetNotFoundError as absent:
             raise AbsentError(str(absent)) from absent
-        assert isinstance(dataset, ImageFiles)
+        if not isinstance(dataset, ImageFiles):
+            raise DataError(f"the dataset kind {self.params['kind']} gives {type(dataset).__name__}, no ImageFiles")
         samples = dataset.samples()
         files, ids = tuple(samples.files.tolist()), tuple(samples.sample_ids.tolist())
         return Listing(str(dataset.root), dataset.says, files, ids)
@@ -91,8 +94,7 @@ class ImageListing:
 
 def model_listing(params: Mapping[str, Any], weights: str | None) -> Listing:
     """Ask a model's library for its files, which are fetched if they are not there."""
-    loader = importlib.import_module(params["loader"])
-    files: Iterable[Path] = loader.backbone_files(weights, **params["settings"])
+    files: Iterable[Path] = BACKBONES.module(params["kind"]).backbone_files(weights, **params["settings"])
     paths = tuple(str(path.absolute()) for path in files)
     folders = {str(Path(path).parent) for path in paths}
     which = {path for path in paths if "refs" in Path(path).parts}
@@ -101,6 +103,7 @@ def model_listing(params: Mapping[str, Any], weights: str | None) -> Listing:
 
 @cache
 def _code(loader: str) -> str:
-    """Return a digest of all readers beside a loader: another version of them may list other files."""
-    folder = Path(str(importlib.import_module(loader.rpartition(".")[0]).__file__)).parent
-    return digest_json([path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))])
+    """Return a digest of a loader's file and of all readers beside it: another version of them may list other files."""
+    path = Path(loader)
+    beside = sorted(path.parent.rglob("*.py")) if (path.parent / "__init__.py").is_file() else [path]
+    return digest_json([path.read_text(encoding="utf-8") for path in beside])

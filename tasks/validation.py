@@ -5,10 +5,11 @@ from pathlib import Path
 from dat_lib.methods.registry import make_method
 from data_catalog.errors import UserError
 from data_catalog.specs.collection import MODELS, Kind, Specs
-from data_catalog.specs.models import DatasetSpec, MethodSettings
+from data_catalog.specs.models import BackboneSpec, DatasetSpec, MethodSettings
 from data_catalog.specs.toml import read_toml
 from tasks.graph.experiments import Selection, select
 from tasks.graph.graph import Graph
+from tasks.graph.kinds import backbone_kind, dataset_kind
 
 
 def check_specs(specs: Specs, files: list[Path] | None = None) -> tuple[list[Path], list[UserError]]:
@@ -40,9 +41,12 @@ def _check(specs: Specs, path: Path, kind: Kind) -> None:
     if path in specs.files(kind, path.stem):
         specs.path(kind, path.stem)
     if isinstance(spec, DatasetSpec):
+        dataset_kind(path, spec)
         specs.prompt_set(spec.prompts)
         for backbone in spec.embeddings:
             specs.backbone(backbone)
+    elif isinstance(spec, BackboneSpec):
+        backbone_kind(path, spec)
     elif isinstance(spec, MethodSettings):
         for settings in [spec.defaults, *spec.datasets.values()]:
             try:

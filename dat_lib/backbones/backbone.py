@@ -1,16 +1,16 @@
 """What a vision-language model offers: vectors of images and of prompts, and the facts that decide them.
 
-A loader module of this package offers `open_backbone(device="cpu", weights=None, **settings) -> Backbone`, and
-`backbone_facts(weights=None, **settings)`, which gives the same facts without building the model. `settings` decide
-numbers; `device` and `weights` (where the files are) do not: what is in the files is a fact.
+`dat_lib.backbones.registry` says which functions a loader module offers. Ours also have `backbone_facts(weights=None,
+**settings)`, which gives the facts without building the model. `settings` decide numbers; `device` and `weights` (where
+the files are) do not: what is in the files is a fact.
 """
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dat_lib.arrays import FloatArray
+from dat_lib.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -66,20 +66,11 @@ class Backbone(Protocol):
         ...
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the known ones that look like it, or all if none does."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3)
-    if near:
-        return "did you mean " + " or ".join(f'"{one}"' for one in near) + "?"
-    return f"known: {', '.join(names) or 'none'}"
-
-
 def check_settings(loader: str, settings: Mapping[str, object], known: Mapping[str, type]) -> None:
     """Refuse a setting that the loader does not know or that has another type than it takes."""
     for name, value in settings.items():
         if name not in known:
-            raise BackboneError(f'{loader} backbones have no setting "{name}"; {nearest(name, known)}')
+            raise BackboneError(f'{loader} backbones have no setting "{name}"{did_you_mean(name, known)}')
         if value is not None and not isinstance(value, known[name]):
             wanted = "a text" if known[name] is str else "a table" if known[name] is dict else known[name].__name__
             raise BackboneError(f"{loader} backbones: setting {name} = {value!r} is not allowed; it takes {wanted}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dat_lib.backbones.backbone import BackboneError, Preprocess, TextVectors, nearest
+from dat_lib.backbones.backbone import BackboneError, Preprocess, TextVectors
+from dat_lib.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +106,7 @@ def _computing(device: str, precision: str) -> Iterator[None]:
 def check_precision(precision: str) -> None:
     """Refuse an unknown precision."""
     if precision not in PRECISIONS:
-        raise BackboneError(f'there is no precision "{precision}"; {nearest(precision, PRECISIONS)}')
+        raise BackboneError(f'there is no precision "{precision}"{did_you_mean(precision, PRECISIONS)}')
 
 
 def prepare_device(device: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dat_lib.backbones.backbone import BackboneError, nearest
+from dat_lib.backbones.backbone import BackboneError
 from dat_lib.backbones.open_clip_files import (
     CONFIG_FILE,
     HUB_PREFIX,
@@ -20,6 +20,7 @@ from dat_lib.backbones.open_clip_files import (
 )
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import files_digest, is_torchscript, read_json
+from dat_lib.suggestions import did_you_mean
 
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")
 Table = Mapping[str, Any]
@@ -95,8 +96,8 @@ def _library_config(model: str) -> dict[str, Any]:
 
     config: dict[str, Any] | None = open_clip.get_model_config(model)
     if config is None:
-        hint = nearest(model, open_clip.list_models())
-        raise BackboneError(f'open_clip {open_clip.__version__} has no model "{model}"; {hint}')
+        hint = did_you_mean(model, open_clip.list_models())
+        raise BackboneError(f'open_clip {open_clip.__version__} has no model "{model}"{hint}')
     return config
 
 
@@ -108,8 +109,8 @@ def _table_entry(model: str, pretrained: str) -> Table:
     entry: Table = open_clip.get_pretrained_cfg(model, pretrained)
     if not entry:
         tags = open_clip.list_pretrained_tags_by_model(model)
-        hint = nearest(pretrained, tags) if tags else "it lists none; give a local file as `weights`"
-        raise BackboneError(f'open_clip lists no weights "{pretrained}" for the model "{model}"; {hint}')
+        hint = did_you_mean(pretrained, tags) if tags else "; it lists none: give a local file as `weights`"
+        raise BackboneError(f'open_clip lists no weights "{pretrained}" for the model "{model}"{hint}')
     return entry
 
 

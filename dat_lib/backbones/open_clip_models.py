@@ -13,6 +13,7 @@ from dat_lib.backbones.backbone import Backbone, BackboneError, check_settings
 from dat_lib.backbones.dual_encoder import DualEncoder, Towers, check_precision, prepare_device
 from dat_lib.backbones.library_versions import RUNTIME, versions
 from dat_lib.backbones.open_clip_checkpoint import Checkpoint, find_checkpoint
+from dat_lib.backbones.registry import BackboneKind
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
     canonical_json,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import torch
     from PIL.Image import Image
 
+KIND = BackboneKind("open_clip", libraries=("open_clip_torch", "timm", "transformers"))
 SETTINGS: Mapping[str, type] = {
     "model": str,
     "pretrained": str,

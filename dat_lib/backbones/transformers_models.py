@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dat_lib.backbones.backbone import Backbone, BackboneError, check_settings
 from dat_lib.backbones.dual_encoder import DualEncoder, Towers, check_precision, prepare_device
 from dat_lib.backbones.library_versions import RUNTIME, versions
+from dat_lib.backbones.registry import BackboneKind
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.backbones.weights import (
     canonical_json,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import torch
     from PIL.Image import Image
 
+KIND = BackboneKind("transformers", libraries=("transformers",))
 SETTINGS: Mapping[str, type] = {"model": str, "precision": str, "revision": str}
 # Only what is in the folder is used, and only code that comes with the library is run.
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

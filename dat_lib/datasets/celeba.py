@@ -5,6 +5,7 @@ no more than three of their columns; a test holds both against each other. WILDS
 in the same order without looking; here a difference is an error. `RELEASE_v1.0.txt` is not needed.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from dat_lib.datasets.files.decoding import ImageFiles
 from dat_lib.datasets.files.locating import locate
 from dat_lib.datasets.files.table_columns import at_row, read_columns, values_of
+from dat_lib.datasets.files.wilds_package import wilds_archive
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
+from dat_lib.datasets.registry import DatasetKind, Download
 from dat_lib.datasets.source import SPLITS, DataError
 
 FOLDER = "celebA_v1.0"
@@ -21,6 +24,11 @@ LAYOUT = """\
   celebA_v1.0/list_attr_celeba.csv       columns image_id, Blond_Hair, Male and others
   celebA_v1.0/list_eval_partition.csv    columns image_id, partition
   celebA_v1.0/img_align_celeba/000001.jpg and so on"""
+KIND = DatasetKind(
+    "celeba",
+    gives="image files",
+    download=Download(partial(wilds_archive, "celebA_dataset", "CelebADataset", FOLDER), FOLDER, LAYOUT),
+)
 
 _ATTRIBUTES = "list_attr_celeba.csv"
 _PARTITION = "list_eval_partition.csv"

@@ -22,6 +22,7 @@ from dat_lib.datasets.files.locating import locate
 from dat_lib.datasets.files.table_columns import read_columns
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
+from dat_lib.datasets.registry import Archive, DatasetKind, Download
 
 Split = Literal["clean", "tie"]
 
@@ -29,6 +30,11 @@ FOLDER = "covid-chestxray-dataset"
 LAYOUT = """\
   covid-chestxray-dataset/metadata.csv     columns finding, sex, view, filename and others
   covid-chestxray-dataset/images/*.jpg, *.jpeg, *.png"""
+_ARCHIVE = Archive(
+    url="https://github.com/ieee8023/covid-chestxray-dataset/archive/7854329.zip",
+    file_name="covid-chestxray-dataset.zip",
+)
+KIND = DatasetKind("covid", gives="image files", download=Download(lambda: _ARCHIVE, FOLDER, LAYOUT))
 
 _COVID = "Pneumonia/Viral/COVID-19"
 _FRONTAL = ("AP", "AP Erect", "PA", "AP Supine")

@@ -14,8 +14,10 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray, IdArray, IntArray
 from dat_lib.datasets.files.bounded_reading import check_width, read_parquet
+from dat_lib.datasets.registry import DatasetKind
 from dat_lib.datasets.source import SPLITS, DataError, Samples
 
+KIND = DatasetKind("embeddings_folder", gives="embeddings")
 IMAGES = "images.parquet"
 TEXTS = "texts.parquet"
 PROMPTS = "prompts.toml"

@@ -10,6 +10,7 @@ test splits are not used.
 """
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from dat_lib.arrays import NO_ATTRIBUTE
 from dat_lib.datasets.files.decoding import ImageFiles
 from dat_lib.datasets.files.locating import locate
 from dat_lib.datasets.files.table_columns import at_row, read_columns, values_of
+from dat_lib.datasets.files.wilds_package import wilds_archive
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
+from dat_lib.datasets.registry import DatasetKind, Download
 from dat_lib.datasets.source import DataError
 
 FOLDER = "fmow_v1.1"
@@ -27,6 +30,11 @@ LAYOUT = """\
   fmow_v1.1/rgb_metadata.csv             columns split, category, country_code, timestamp and others
   fmow_v1.1/country_code_mapping.csv     columns alpha-3, region and others
   fmow_v1.1/images/rgb_img_0.png and so on: the number is the row of rgb_metadata.csv, from 0"""
+KIND = DatasetKind(
+    "fmow",
+    gives="image files",
+    download=Download(partial(wilds_archive, "fmow_dataset", "FMoWDataset", FOLDER), FOLDER, LAYOUT),
+)
 
 REGIONS = ("Asia", "Europe", "Africa", "Americas", "Oceania")
 """In the order of WILDS, that of their first appearance; what it calls "Other" is `NO_ATTRIBUTE`."""

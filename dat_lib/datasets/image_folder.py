@@ -14,8 +14,10 @@ from dat_lib.datasets.files.decoding import ImageFiles
 from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.prompt_words import positions
+from dat_lib.datasets.registry import DatasetKind
 from dat_lib.datasets.source import SPLITS, DataError
 
+KIND = DatasetKind("image_folder", gives="image files", words=True)
 LAYOUT = """\
   SPLIT/CLASS/ATTRIBUTE/IMAGE     such as train/landbird/water/0001.jpg, where
   SPLIT is train, val or test, and CLASS and ATTRIBUTE are words of the prompt set or their positions from 0"""

@@ -18,8 +18,10 @@ from dat_lib.datasets.files.locating import DatasetNotFoundError
 from dat_lib.datasets.files.table_columns import at_row, read_columns, values_of
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.prompt_words import positions
+from dat_lib.datasets.registry import DatasetKind
 from dat_lib.datasets.source import SPLITS, DataError
 
+KIND = DatasetKind("sample_table", gives="image files", words=True, required=True)
 _PLAIN = re.compile(r"[^./\\][^/\\]*(?:/[^./\\][^/\\]*)*")
 LAYOUT = """\
   samples.csv     columns file, label, attribute, split and, if wanted, sample_id; or a Parquet file with the same

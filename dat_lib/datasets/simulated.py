@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from dat_lib.arrays import FloatArray
+from dat_lib.datasets.registry import DatasetKind
 from dat_lib.datasets.source import DataError, Samples
 from dat_lib.toyworld.simulation import SimulatedWorld, simulate
+
+KIND = DatasetKind("simulated", gives="embeddings")
 
 
 class SimulatedSource:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dat_lib.arrays import IntArray
 from dat_lib.datasets.images import ImageSamples
+from dat_lib.datasets.registry import DatasetKind
 from dat_lib.datasets.source import SPLITS
 from dat_lib.toyworld.bird_drawing import KINDS, draw_bird, random_bird
 from dat_lib.toyworld.light import LIGHTS, apply_light
@@ -20,6 +21,7 @@ from dat_lib.toyworld.place_drawing import BACKGROUNDS, PLACES, PLAIN, draw_fore
 if TYPE_CHECKING:
     from PIL import Image
 
+KIND = DatasetKind("toybirds", gives="drawn images")
 SIZE = 64
 """Pixels of a side."""
 _OVERSAMPLING = 3

@@ -4,6 +4,7 @@
 both against each other. The file `RELEASE_v1.0.txt`, which WILDS asks for, is not needed.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,21 @@ import numpy as np
 from dat_lib.datasets.files.decoding import ImageFiles
 from dat_lib.datasets.files.locating import locate
 from dat_lib.datasets.files.table_columns import read_columns, values_of
+from dat_lib.datasets.files.wilds_package import wilds_archive
 from dat_lib.datasets.images import ImageSamples
 from dat_lib.datasets.official_counts import Expect, Group, check_counts
+from dat_lib.datasets.registry import DatasetKind, Download
 from dat_lib.datasets.source import SPLITS
 
 FOLDER = "waterbirds_v1.0"
 LAYOUT = """\
   waterbirds_v1.0/metadata.csv     columns img_filename, y, place, split
   waterbirds_v1.0/001.Black_footed_Albatross/*.jpg, and one such folder a species"""
+KIND = DatasetKind(
+    "waterbirds",
+    gives="image files",
+    download=Download(partial(wilds_archive, "waterbirds_dataset", "WaterbirdsDataset", FOLDER), FOLDER, LAYOUT),
+)
 
 _OFFICIAL: dict[Group, int] = {
     ("train", 0, 0): 3498,

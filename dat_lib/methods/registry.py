@@ -16,7 +16,8 @@ from dataclasses import is_dataclass
 from typing import Any, cast
 
 from dat_lib.methods.support.contract import Method
-from dat_lib.methods.support.settings import coerced, did_you_mean, setting_types
+from dat_lib.methods.support.settings import coerced, setting_types
+from dat_lib.suggestions import did_you_mean
 
 GROUP = "dat_bench.methods"
 PACKAGE = "dat_lib.methods"

@@ -11,6 +11,7 @@ from dat_lib.arrays import FloatArray
 from dat_lib.density.densities import Density
 from dat_lib.theory.groups import kent_groups
 from dat_lib.theory.margin import measure
+from dat_lib.theory.registry import Check
 
 ROUNDING = 1e-8
 
@@ -155,3 +156,6 @@ def regress(response: FloatArray, predictors: FloatArray) -> tuple[tuple[float, 
 
 def _largest(differences: FloatArray, group: int) -> float:
     return float(np.abs(differences[:, group]).max())
+
+
+CHECKS = (Check("anisotropy", anisotropy_terms, ("reinstated",)),)

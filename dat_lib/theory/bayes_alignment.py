@@ -11,6 +11,7 @@ from dat_lib.arrays import BoolArray, FloatArray, IntArray
 from dat_lib.density.densities import Density
 from dat_lib.theory.groups import kent_groups
 from dat_lib.theory.margin import Measured, measure
+from dat_lib.theory.registry import Check
 
 ROUNDING = 1e-9
 
@@ -142,3 +143,6 @@ def _of_best(values: FloatArray, best: IntArray) -> FloatArray:
 def _from_best(values: FloatArray, best: IntArray) -> FloatArray:
     """[N, G] value of the best group minus that of each."""
     return _of_best(values, best) - values
+
+
+CHECKS = (Check("bayes_alignment", bayes_alignment, ("within_bound", "holds")),)

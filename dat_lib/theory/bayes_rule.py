@@ -13,6 +13,7 @@ from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.density.densities import Density
 from dat_lib.scores import Score
 from dat_lib.theory.groups import kent_groups, sparsity
+from dat_lib.theory.registry import Check
 from dat_lib.translation import similarities, sweep
 
 Rule: TypeAlias = Literal["bayes", "zero shot", "dat ratio", "dat logit", "density only"]
@@ -155,3 +156,6 @@ class _Judge:
             worst_group_error=max(by_group),
             excess_error=float(wrong.mean() - (self.bayes != self.labels).mean()),
         )
+
+
+CHECKS = (Check("bayes_approach", bayes_approach),)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dat_lib.arrays import FloatArray
 from dat_lib.theory.kent import Kent, random_axes
+from dat_lib.theory.registry import Check
 
 Construction: TypeAlias = Literal["as printed", "full radius", "fourth axis"]
 
@@ -160,3 +161,9 @@ def _across(rng: np.random.Generator, axes: FloatArray) -> FloatArray:
         across = across - np.einsum("i,ij->j", along, axes)
         across = np.divide(across, np.sqrt((across**2).sum()))
     return across
+
+
+CHECKS = (
+    Check("cosine_ties", cosine_ties, ("on_sphere", "holds")),
+    Check("cosine_rankings", cosine_rankings),
+)

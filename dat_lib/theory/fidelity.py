@@ -11,6 +11,7 @@ import numpy as np
 from dat_lib.arrays import BoolArray, FloatArray, IntArray
 from dat_lib.density.densities import Density
 from dat_lib.theory.groups import kent_groups, sparsity
+from dat_lib.theory.registry import Check
 
 Queries: TypeAlias = Literal["own", "other", "all"]
 """Whose samples are measured in a group's references: its own, those of other groups, or all."""
@@ -197,3 +198,9 @@ def _fidelity(
         bound_over_signal=line.residual_bound / abs(signal) if signal else np.inf,
         increasing=line.slope > 3 * line.slope_error,
     )
+
+
+CHECKS = (
+    Check("fidelity", log_slof_fidelity, ("increasing",)),
+    Check("fidelity_points", fidelity_points),
+)

@@ -13,6 +13,7 @@ from dat_lib.arrays import FloatArray, IntArray
 from dat_lib.density.densities import Density
 from dat_lib.theory.groups import kent_groups
 from dat_lib.theory.margin import Measured, measure
+from dat_lib.theory.registry import Check
 
 Loss: TypeAlias = Literal["logistic", "hinge"]
 Reading: TypeAlias = Literal["own samples", "one versus rest"]
@@ -217,3 +218,6 @@ def _labels(of: IntArray, group: int, reading: Reading) -> tuple[FloatArray, Flo
     if reading == "own samples":
         return label, own / own.sum()
     return label, np.where(own, 0.5 / own.sum(), 0.5 / (~own).sum())
+
+
+CHECKS = (Check("surrogate_risks", surrogate_risks, ("decreased", "assumption_met", "condition_met", "contradicted")),)

@@ -24,22 +24,15 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class SimulatedSource(Spec):
-    """Embeddings drawn by `dat_lib.toyworld.simulation`; `settings` are its arguments."""
+class Source(Spec):
+    """Where a dataset comes from: read, drawn or simulated by the loader that is registered for its `kind`.
 
-    kind: Literal["simulated"]
-    settings: dict[str, Setting] = {}
-
-
-class ImageSource(Spec):
-    """Images read or drawn by a loader of `dat_lib.datasets`; `settings` are its arguments and part of every key.
-
-    `root` is the folder the files lie in, from the spec file's own folder where it is relative (`~` is the user's home
-    folder); by default the dataset's folder in `DAT_DATA`. Up to `tolerance` unreadable images are left out and
-    counted; one more fails it.
+    `settings` are the loader's arguments and part of every key. `root` is the folder the files lie in, from the spec
+    file's own folder where it is relative (`~` is the user's home folder); by default the dataset's folder in
+    `DAT_DATA`. Up to `tolerance` unreadable images are left out and counted; one more fails it.
     """
 
-    kind: Literal["waterbirds", "celeba", "fmow", "covid", "sample_table", "image_folder", "toybirds"]
+    kind: Name
     settings: dict[str, Setting | list[Setting]] = {}
     root: str | None = None
     tolerance: int = Field(default=0, ge=0)
@@ -69,20 +62,20 @@ class DatasetSpec(Spec):
     prompts: Name
     groups: Groups = "class_attribute"
     reference_split: Split = "train"
-    source: Annotated[SimulatedSource | ImageSource, Field(discriminator="kind")] | None = None
+    source: Source | None = None
     embeddings: dict[Name, ImportedEmbeddings] = {}
 
 
 class BackboneSpec(Spec):
-    """A vision-language model. `precomputed` ones exist as imported embeddings only.
+    """A vision-language model, opened by the loader that is registered for its `kind`.
 
-    `settings` are arguments of the library's loader and part of every key. `weights` is a local checkpoint file or
-    folder, named as a dataset's `root` is; what is in it is a fact, where it lies is not.
-    `logit_scale` is for embeddings without a model at hand; a model brings its own.
+    `precomputed` ones exist as imported embeddings only. `settings` are arguments of the library's loader and part of
+    every key. `weights` is a local checkpoint file or folder, named as a dataset's `root` is; what is in it is a fact,
+    where it lies is not. `logit_scale` is for embeddings without a model at hand; a model brings its own.
     """
 
     title: str = ""
-    kind: Literal["precomputed", "simulated", "open_clip", "transformers"]
+    kind: Name
     dimension: int | None = Field(default=None, gt=0)
     logit_scale: float = Field(default=100.0, gt=0)
     settings: dict[str, Setting | list[Setting] | dict[str, Setting | list[Setting]]] = {}

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dat_lib.datasets.files.downloading import DOWNLOADABLE, download
+from dat_lib.datasets.files.downloading import download
+from dat_lib.datasets.registry import DATASETS
 from data_catalog.errors import DamagedError
 from data_catalog.planning.cell import Cell
 from data_catalog.store.artifacts import Store
@@ -37,8 +38,8 @@ def resolved(cell: Cell, progress: Progress) -> Cell:
 
 def fetch(cell: Cell, absent: Exception, progress: Progress) -> None:
     """Download the public dataset that a cell reads; others are the user's to bring, which is what `absent` says."""
-    kind = str(cell.params.get("loader", "")).rpartition(".")[2]
-    if kind not in DOWNLOADABLE:
+    kind = cell.params["kind"]
+    if DATASETS.kind(kind).download is None:
         raise absent
     root = cell.resources["root"]
     download(kind, root, progress=lambda done, total: progress(kind, done, total or done))

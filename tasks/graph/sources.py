@@ -8,25 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from dat_lib.backbones.library_versions import RUNTIME, versions
-from dat_lib.datasets import embeddings_folder, simulated
+from dat_lib.backbones.registry import BACKBONES
+from dat_lib.datasets import embeddings_folder
+from dat_lib.datasets.registry import DATASETS, DatasetKind
 from data_catalog.errors import UserError
 from data_catalog.planning.cell import Cell
 from data_catalog.specs.collection import Specs
-from data_catalog.specs.models import BackboneSpec, DatasetSpec, ImageSource, ImportedEmbeddings, SimulatedSource
+from data_catalog.specs.models import BackboneSpec, DatasetSpec, ImportedEmbeddings
 from data_catalog.specs.paths import expanded
 from data_catalog.specs.prompts import PromptSet
 from data_catalog.store.source_files import AbsentError, Listing, Progress, Seen, SourceFiles
 from tasks.engine.resolution import ChangedImages
+from tasks.graph.kinds import IMPORTED, backbone_kind, dataset_kind
 from tasks.source_facts import UNKNOWN, facts_of, look_at_images, look_at_model
-
-_BACKBONES = {
-    "open_clip": "dat_lib.backbones.open_clip_models",
-    "transformers": "dat_lib.backbones.transformers_models",
-}
-# All that a loader may use: those that a model does not use are not among its facts, and change nothing downstream.
-_LIBRARIES = {"open_clip": ("open_clip_torch", "timm", "transformers"), "transformers": ("transformers",)}
-_OWN_WORDS = ("sample_table", "image_folder")
-_DRAWN = ("toybirds",)
 
 
 @dataclass(frozen=True)
@@ -80,15 +74,17 @@ class Sources:
 
     def embedding_cells(self, dataset: Dataset, backbone: Backbone) -> dict[str, Cell]:
         """Return the cells for samples, image embeddings and text embeddings, by step, and those that these need."""
-        source = dataset.spec.source
         imported = dataset.spec.embeddings.get(backbone.name)
         if imported is not None:
             self._compare_import(dataset, backbone, imported)
             return _given(dataset, backbone, **_imported(dataset, imported))
-        if isinstance(source, SimulatedSource) and backbone.spec.kind == "simulated":
-            return _given(dataset, backbone, loader=simulated.__name__, settings=dict(source.settings))
-        if isinstance(source, ImageSource) and backbone.spec.kind in _BACKBONES:
-            return self._extracted(dataset, backbone, source)
+        kind = dataset_kind(self.specs.path("datasets", dataset.name), dataset.spec)
+        model = backbone_kind(self.specs.path("backbones", backbone.name), backbone.spec)
+        if dataset.spec.source is not None and kind is not None:
+            if kind.gives != "embeddings" and model is not None:
+                return self._extracted(dataset, backbone, kind)
+            if kind.gives == "embeddings" and kind.name == backbone.spec.kind:
+                return _given(dataset, backbone, kind=kind.name, settings=dict(dataset.spec.source.settings))
         names = f"--dataset {dataset.name} --backbone {backbone.name}"
         raise UserError(
             f"there are no embeddings of {dataset.name} by {backbone.name}",
@@ -97,27 +93,27 @@ class Sources:
 
     def dataset_cells(self, dataset: Dataset) -> dict[str, Cell]:
         """Return the cells that say which samples and which image files a dataset has."""
-        source = dataset.spec.source
-        assert isinstance(source, ImageSource)
+        source, kind = dataset.spec.source, dataset_kind(self.specs.path("datasets", dataset.name), dataset.spec)
+        assert source is not None
+        assert kind is not None
         root = self.specs.data / dataset.name
         if source.root is not None:
             root = expanded(source.root, self.specs.path("datasets", dataset.name).parent).resolve()
-        loader = f"dat_lib.datasets.{source.kind}"
         settings: dict[str, Any] = dict(source.settings)
-        if source.kind in _OWN_WORDS:
+        if kind.words:
             words = {"classes": dataset.prompts.classes, "attributes": dataset.prompts.attributes}
             settings = {**words, **settings}
-        params = {"loader": loader, "settings": settings}
+        params = {"kind": kind.name, "settings": settings}
         resources = {"root": str(root), "digests": self._memory("dataset", dataset.name)}
-        drawn = source.kind in _DRAWN
+        drawn = kind.gives == "drawn images"
         seen = None
         if not drawn and self.look:
-            seen = self._once(f"dataset {dataset.name}", lambda: self._look(dataset.name, source, params, resources))
+            seen = self._once(f"dataset {dataset.name}", lambda: self._look(dataset.name, kind, params, resources))
         return {
             step: Cell(
                 step=step,
                 address={"dataset": dataset.name},
-                modules=(f"tasks.steps.{step}", loader),
+                modules=(f"tasks.steps.{step}", DATASETS.module(kind.name).__name__),
                 params=params,
                 facts={} if drawn else UNKNOWN[step] if seen is None else facts_of(step, seen),
                 resources=resources,
@@ -128,7 +124,8 @@ class Sources:
 
     def weights_cell(self, backbone: Backbone) -> Cell:
         """Return the cell that says what a model is: its weights, activation, preprocessing and the like."""
-        loader = _BACKBONES[backbone.spec.kind]
+        kind = backbone_kind(self.specs.path("backbones", backbone.name), backbone.spec)
+        assert kind is not None
         resources: dict[str, Any] = {
             "device": os.environ.get("DAT_DEVICE", "auto"),
             "weights": None,
@@ -140,7 +137,7 @@ class Sources:
             self.inputs.add(path)
             if self.look and not path.exists():
                 raise UserError("there is no such file or folder", where=str(path))
-        params = {"loader": loader, "settings": backbone.spec.settings, "dimension": backbone.spec.dimension}
+        params = {"kind": kind.name, "settings": backbone.spec.settings, "dimension": backbone.spec.dimension}
         seen = None
         if self.look:
             name = f"backbone {backbone.name}"
@@ -150,23 +147,24 @@ class Sources:
         return Cell(
             step="weights",
             address={"backbone": backbone.name},
-            modules=("tasks.steps.weights", loader),
+            modules=("tasks.steps.weights", BACKBONES.module(kind.name).__name__),
             params=params,
             facts={
-                "libraries": versions(*_LIBRARIES[backbone.spec.kind], *RUNTIME),
+                "libraries": versions(*kind.libraries, *RUNTIME),
                 **(UNKNOWN["weights"] if seen is None else facts_of("weights", seen)),
             },
             resources=resources,
         )
 
-    def _extracted(self, dataset: Dataset, backbone: Backbone, source: ImageSource) -> dict[str, Cell]:
+    def _extracted(self, dataset: Dataset, backbone: Backbone, kind: DatasetKind) -> dict[str, Cell]:
         """Cells for embeddings that a model makes of images and prompts.
 
         Embeddings depend on the images, not on what is said of them, so a corrected label embeds nothing again. Where
         images are files, the digests among the inputs say all about them; drawn ones depend on how they are drawn.
         """
         cells, weights = self.dataset_cells(dataset), self.weights_cell(backbone)
-        files, drawn = cells["files"], source.kind in _DRAWN
+        files, drawn = cells["files"], kind.gives == "drawn images"
+        assert dataset.spec.source is not None
         both = {"dataset": dataset.name, "backbone": backbone.name}
         images = Cell(
             step="image_embeddings",
@@ -175,7 +173,7 @@ class Sources:
             params={
                 **({"dataset": files.params} if drawn else {}),
                 "backbone": weights.params,
-                "tolerance": source.tolerance,
+                "tolerance": dataset.spec.source.tolerance,
             },
             parents={"files": files.name, "weights": weights.name},
             resources={**weights.resources, "dataset": files.params, "root": files.resources["root"]},
@@ -195,7 +193,7 @@ class Sources:
             self._seen[name] = look()
         return self._seen[name]
 
-    def _look(self, name: str, source: ImageSource, params: dict[str, Any], resources: dict[str, Any]) -> Seen | None:
+    def _look(self, name: str, kind: DatasetKind, params: dict[str, Any], resources: dict[str, Any]) -> Seen | None:
         """Look at the files of a dataset; None where that must wait until it is downloaded, or is told when it runs."""
         self.inputs.add(Path(resources["root"]))
         if self.specs.digests is not None:
@@ -204,7 +202,7 @@ class Sources:
         try:
             seen = look_at_images(params, resources, self.progress)
         except AbsentError as absent:
-            if source.kind == "sample_table":  # the table that a spec names is refused before anything begins
+            if kind.required:
                 raise UserError(str(absent)) from absent
             return None
         except ValueError:
@@ -240,7 +238,7 @@ class Sources:
 
 def _imported(dataset: Dataset, entry: ImportedEmbeddings) -> dict[str, Any]:
     return {
-        "loader": embeddings_folder.__name__,
+        "kind": IMPORTED,
         "settings": {"n_classes": len(dataset.prompts.classes), "n_attributes": len(dataset.prompts.attributes)},
         "facts": {"images_sha256": entry.images_sha256, "texts_sha256": entry.texts_sha256},
         "resources": {"folder": entry.folder},
@@ -248,7 +246,7 @@ def _imported(dataset: Dataset, entry: ImportedEmbeddings) -> dict[str, Any]:
 
 
 def _given(
-    dataset: Dataset, backbone: Backbone, *, loader: str, settings: dict[str, Any], **more: Any
+    dataset: Dataset, backbone: Backbone, *, kind: str, settings: dict[str, Any], **more: Any
 ) -> dict[str, Cell]:
     """Cells for embeddings that exist already or are drawn."""
 
@@ -258,8 +256,8 @@ def _given(
         return Cell(
             step=step,
             address=address,
-            modules=(f"tasks.steps.given_{step}", loader),
-            params={"loader": loader, "settings": settings, **params},
+            modules=(f"tasks.steps.given_{step}", DATASETS.module(kind).__name__),
+            params={"kind": kind, "settings": settings, **params},
             **more,
         )
 

@@ -1,12 +1,12 @@
 """Small pictures of samples, to stand in a page."""
 
 import base64
-import importlib
 import io
 from collections.abc import Iterable
 
 from data_catalog.home import Home
 from data_catalog.store.artifacts import Store
+from tasks.loaders import open_dataset
 
 _SIDE = 128
 
@@ -21,10 +21,9 @@ def thumbnails(home: Home, files_key: str | None, sample_ids: Iterable[str]) -> 
     if manifest is None or not wanted:
         return {}
     try:
-        loader = importlib.import_module(manifest.params["loader"])
-        dataset = loader.open_dataset(manifest.resources.get("root"), **manifest.params["settings"])
+        dataset = open_dataset(manifest.params, manifest.resources.get("root"))
         rows = {name: row for row, name in enumerate(dataset.samples().sample_ids.tolist()) if name in wanted}
-    except (OSError, ValueError):  # moved away since they were embedded
+    except (OSError, ValueError, KeyError):  # moved away since, or kept by a version that did not name their kind
         return {}
     found = {}
     for name, row in rows.items():

@@ -1,11 +1,11 @@
 """What a model is: every fact that decides its vectors, as a table, and its logit scale."""
 
-import importlib
 from typing import Any
 
 import pyarrow as pa
 
 from dat_lib.backbones.backbone import Backbone, BackboneError
+from dat_lib.backbones.registry import BACKBONES
 from tasks.step import Output, Work
 
 
@@ -21,7 +21,7 @@ def compute(work: Work) -> Output:
 
 def open_backbone(params: Any, weights: str | None, device: str = "cpu") -> Backbone:
     """Open the model that a cell names, on a device."""
-    loader = importlib.import_module(params["loader"])
+    loader = BACKBONES.module(params["kind"])
     try:
         backbone: Backbone = loader.open_backbone(device=device, weights=weights, **params["settings"])
     except ValueError:

@@ -48,7 +48,7 @@ def test_a_missing_spec_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_
     [
         ('kind = "precomputed"\ndimension = "x"\n', "line 2, dimension: Input should be a valid integer"),
         ('kind = "precomputed"\n\ndimenson = 3\n', "line 3, dimenson: Extra inputs are not permitted"),
-        ('title = "t"\nkind = "other"\n', "line 2, kind: Input should be 'precomputed'"),
+        ('title = "t"\nkind = "../other"\n', "line 2, kind: String should match pattern"),
         ('title = "t"\n', "kind: Field required"),
         ("kind = \n", "line 1"),
         ('kind = "precomputed"\nlogit_scale = -1.0\n', "line 2, logit_scale: Input should be greater than 0"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -125,6 +126,59 @@ def test_an_edited_loader_reruns_what_comes_from_it(project: Path) -> None:
     assert {found[cell] for cell in sources} == {"code: dat_lib.toyworld.simulation"}
     scored = cells("predictions", *METHODS) | cells("metrics", *METHODS) | comparisons(*METHODS)
     assert set(found) == sources | scored
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "place", "arithmetic", "dependants"),
+    [
+        pytest.param(
+            "dat_lib.toyworld.simulation",
+            "dat_lib.drawn_embeddings",
+            ("ATTRIBUTE_OFFSET = 0.4", "ATTRIBUTE_OFFSET = 0.41"),
+            {f"{step}/simbirds/simclip" for step in ("samples", "image_embeddings", "text_embeddings")},
+            id="a helper",
+        ),
+        pytest.param(
+            "dat_lib.datasets.simulated",
+            "dat_lib.datasets.drawn_world",
+            ("return self._world.embeddings", "return 1 * self._world.embeddings"),
+            {f"{step}/simbirds/simclip" for step in ("samples", "image_embeddings", "text_embeddings")},
+            id="a loader",
+        ),
+        pytest.param(
+            "dat_lib.methods.tie",
+            "dat_lib.methods.translation_of_images",
+            ("float64", "float32"),
+            cells("predictions", "tie", "tie_star"),
+            id="a method",
+        ),
+    ],
+)
+def test_a_moved_module_makes_nothing_stale_and_an_edit_of_it_what_depends_on_it(
+    project: Path, module: str, place: str, arithmetic: tuple[str, str], dependants: set[str]
+) -> None:
+    move(project, module, place)
+    assert stale(project) == {}
+    edit(project, f"{place.replace('.', '/')}.py", *arithmetic)
+    found = stale(project)
+    both = ", ".join(sorted([module, place]))
+    assert {cell for cell, reason in found.items() if reason == f"code: {both}"} == dependants
+    assert {reason.partition(":")[0] for cell, reason in found.items() if cell not in dependants} == {"input"}
+
+
+def move(project: Path, module: str, place: str) -> None:
+    """Move a module and mend the imports of it, as an editor does."""
+    (project / f"{module.replace('.', '/')}.py").rename(project / f"{place.replace('.', '/')}.py")
+    (above, name), (there, called) = module.rsplit(".", 1), place.rsplit(".", 1)
+    for path in project.rglob("*.py"):
+        text = re.sub(rf"\bfrom {re.escape(module)} import\b", f"from {place} import", path.read_text())
+        pattern = rf"^(from {re.escape(above)} import (?:.*, )?){name}(,.*)?$"
+        if above == there:
+            text = re.sub(pattern, rf"\g<1>{called} as {name}\2", text, flags=re.MULTILINE)
+        path.write_text(text)
+    left = rf"^\s*(import|from) {re.escape(module)}\b"
+    assert not [path for path in project.rglob("*.py") if re.search(left, path.read_text(), flags=re.MULTILINE)]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from dat_lib.diagnostics.shell import embedding_shell
 from dat_lib.diagnostics.triptych import density_triptych, spurious_counterpart, summarise_triptych
 from dat_lib.references import select_references
 from dat_lib.theory import anisotropy, bayes_alignment, bayes_rule, cosine_tie, fidelity, surrogate_risk
+from dat_lib.theory.registry import checks
 from dat_lib.toyworld.simulation import simulate
 from dat_lib.translation import similarities
 from data_catalog.home import Home
@@ -22,7 +23,6 @@ from data_catalog.index.reader import query
 from data_catalog.index.step_views import STEP_VIEWS
 from tasks.graph.diagnostics import KINDS
 from tasks.graph.inspections import Diagnosis, TheoryCheck
-from tasks.graph.theory import CHECKS
 from tests.tasks.density_world import SMALL, WORLD, cells_of, computed, run
 
 TEXT = ("class", "attribute", "group")
@@ -186,7 +186,7 @@ CHECKED = {
 
 
 def test_every_check_is_tried_here() -> None:
-    assert set(CHECKED) == set(CHECKS)
+    assert set(CHECKED) == set(checks())
 
 
 @pytest.mark.parametrize("check", CHECKED)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dat_lib.theory.registry import checks
 from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.index.reader import query
@@ -18,7 +19,6 @@ from tasks.graph.experiments import Experiment, Selection, select
 from tasks.graph.graph import Graph
 from tasks.graph.inspections import Diagnosis, TheoryCheck
 from tasks.graph.methods import known_methods
-from tasks.graph.theory import CHECKS
 from tasks.graph.variants import parse_variant, spelled_out
 from tasks.validation import check_specs
 from tests.tasks.density_world import SMALL, WORLD, by_hand, cells_of, computed, run
@@ -93,7 +93,7 @@ def test_the_figures_are_asked_for(specs, suite) -> None:
 
 @pytest.mark.parametrize("suite", ["theory", "demo-full"])
 def test_every_check_of_the_theory_is_asked_for(specs, suite) -> None:
-    assert {one.check for one in asked(specs, suite) if isinstance(one, TheoryCheck)} == set(CHECKS)
+    assert {one.check for one in asked(specs, suite) if isinstance(one, TheoryCheck)} == set(checks())
 
 
 def test_all_shipped_specs_are_sound(specs) -> None:

@@ -5,7 +5,6 @@ fails, unpacks whatever paths an archive names, and hides errors. Nothing here i
 the versions of computed results do not depend on how their images were fetched.
 """
 
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dat_lib.datasets.files.unpacking import unpack
+from dat_lib.datasets.registry import DATASETS, Archive
 from dat_lib.datasets.source import DataError
 
 Progress = Callable[[int, int | None], None]
@@ -22,67 +22,29 @@ _CHUNK = 2**20
 _TIMEOUT = 60
 
 
-@dataclass(frozen=True)
-class Archive:
-    """Where a dataset can be had."""
-
-    url: str
-    file_name: str
-    sha256: str | None = None
-    """None where nobody publishes one; the loader then still holds the group sizes against the official ones."""
-
-
-_WILDS = {
-    "waterbirds": ("wilds.datasets.waterbirds_dataset", "WaterbirdsDataset"),
-    "celeba": ("wilds.datasets.celebA_dataset", "CelebADataset"),
-    "fmow": ("wilds.datasets.fmow_dataset", "FMoWDataset"),
-}
-_COVID = Archive(
-    url="https://github.com/ieee8023/covid-chestxray-dataset/archive/7854329.zip",
-    file_name="covid-chestxray-dataset.zip",
-)
-DOWNLOADABLE = (*_WILDS, "covid")
-
-
 def download(
     kind: str, root: str | Path, *, progress: Progress | None = None, sha256: str | None = None, retries: int = 3
 ) -> Path:
     """Download and unpack a dataset below `root`, unless it is there; return its folder.
 
-    kind: one of `DOWNLOADABLE`, the loader's module name. sha256: what the archive must have, for those who know it.
-    An archive that somebody has put into `root` under the expected name is unpacked instead of being downloaded.
-    A `DataError` says where the files can be put by hand, and in which layout.
+    `sha256`: what the archive must have, for those who know it. An archive that somebody has put into `root` under the
+    expected name is unpacked instead of being downloaded. A `DataError` says where the files can be put by hand, and in
+    which layout.
     """
-    if kind not in DOWNLOADABLE:
-        raise DataError(f"{kind} cannot be downloaded; those that can are: {', '.join(DOWNLOADABLE)}")
-    loader = importlib.import_module(f"dat_lib.datasets.{kind}")
+    offered = DATASETS.kind(kind).download
+    if offered is None:
+        others = [name for name in DATASETS.names() if DATASETS.kind(name).download]
+        raise DataError(f"{kind} cannot be downloaded; those that can are: {', '.join(others)}")
     root = Path(root)
-    target = root / loader.FOLDER
-    archive = archive_of(kind)
+    archive = offered.archive()
     try:
-        return fetch(replace(archive, sha256=sha256 or archive.sha256), target, progress=progress, retries=retries)
+        archive = replace(archive, sha256=sha256 or archive.sha256)
+        return fetch(archive, root / offered.folder, progress=progress, retries=retries)
     except DataError as error:
         raise DataError(
             f"{kind}: {error}\nTo do it by hand, put the archive of {archive.url} at {root / archive.file_name}, "
-            f"or its files below {root} like this:\n{loader.LAYOUT}"
+            f"or its files below {root} like this:\n{offered.layout}"
         ) from error
-
-
-def archive_of(kind: str) -> Archive:
-    """Return where a dataset can be had; for those of WILDS, what the installed package says."""
-    if kind not in _WILDS:
-        return _COVID
-    import sys
-
-    from dat_lib.backbones.torchvision_import import import_torchvision
-
-    # WILDS imports `outdated`, which asks the network for newer versions; None makes that import fail quietly.
-    sys.modules.setdefault("outdated", None)  # type: ignore[arg-type]
-    import_torchvision()
-    module, name = _WILDS[kind]
-    versions: dict[str, dict[str, Any]] = getattr(importlib.import_module(module), name)._versions_dict
-    folder = importlib.import_module(f"dat_lib.datasets.{kind}").FOLDER
-    return Archive(versions[folder.rpartition("_v")[2]]["download_url"], f"{folder}.tar.gz")
 
 
 def fetch(archive: Archive, target: Path, *, progress: Progress | None = None, retries: int = 3) -> Path:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from numbers import Integral, Real
@@ -103,14 +102,6 @@ def check_settings(
     for name, bound in (above or {}).items():
         if any(value <= bound for value in _items(getattr(method, name))):
             raise ValueError(f"{method.name}: setting {name} = {getattr(method, name)!r} must be above {bound}")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, if any, and all of them."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ";"
-    return f"{hint} Known: {', '.join(names) or 'none'}"
 
 
 def _items(value: Any) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from dat_lib.arrays import NO_ATTRIBUTE
 from dat_lib.backbones.torchvision_import import import_torchvision
 from dat_lib.datasets import celeba, fmow, waterbirds
 from dat_lib.datasets.files.decoding import ImageFiles
-from dat_lib.datasets.files.downloading import archive_of
+from dat_lib.datasets.registry import DATASETS
 from tests.dat_lib.datasets import miniatures
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")]
@@ -89,6 +89,8 @@ def test_fmow_with_fractions_of_a_second_as_wilds_means_it(tmp_path: Path, monke
     ("kind", "folder"), [("waterbirds", "waterbirds_v1.0"), ("celeba", "celebA_v1.0"), ("fmow", "fmow_v1.1")]
 )
 def test_the_addresses_are_those_of_the_package(kind: str, folder: str) -> None:
-    archive = archive_of(kind)
+    download = DATASETS.kind(kind).download
+    assert download is not None
+    archive = download.archive()
     assert archive.url.startswith("https://worksheets.codalab.org/rest/bundles/0x")
     assert archive.file_name == f"{folder}.tar.gz"

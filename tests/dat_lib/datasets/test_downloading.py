@@ -7,15 +7,17 @@ import socket
 import tarfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from dat_lib.datasets.files import downloading
-from dat_lib.datasets.files.downloading import Archive, download, fetch
+from dat_lib.datasets import covid, waterbirds
+from dat_lib.datasets.files.downloading import download, fetch
+from dat_lib.datasets.registry import Archive
 from dat_lib.datasets.source import DataError
 
 NOISE = np.random.default_rng(0).bytes(3 * 2**20)
@@ -200,13 +202,19 @@ def test_two_at_once_download_once(server: Server, tmp_path: Path) -> None:
     assert complete(tmp_path / "a")
 
 
+def elsewhere(monkeypatch: pytest.MonkeyPatch, loader: ModuleType, archive: Archive) -> None:
+    """Let a public dataset be had at another place."""
+    download = replace(loader.KIND.download, archive=lambda: archive)
+    monkeypatch.setattr(loader, "KIND", replace(loader.KIND, download=download))
+
+
 def test_offline_says_where_to_put_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     nowhere = Archive(f"http://127.0.0.1:{port}/x", "waterbirds_v1.0.tar.gz")
-    monkeypatch.setattr(downloading, "archive_of", lambda kind: nowhere)
+    elsewhere(monkeypatch, waterbirds, nowhere)
     with pytest.raises(DataError) as offline:
         download("waterbirds", tmp_path, retries=0)
     message = str(offline.value)
@@ -220,7 +228,6 @@ def test_a_downloaded_dataset_is_found_by_its_loader(
 ) -> None:
     import zipfile
 
-    from dat_lib.datasets import covid
     from tests.dat_lib.datasets import miniatures
 
     made = miniatures.covid(tmp_path / "made")
@@ -229,11 +236,11 @@ def test_a_downloaded_dataset_is_found_by_its_loader(
         archive.write(made / "metadata.csv", "covid-chestxray-dataset-7854329/metadata.csv")
         archive.writestr("covid-chestxray-dataset-7854329/images/a.png", b"")
     server.body = stream.getvalue()
-    monkeypatch.setattr(downloading, "_COVID", Archive(server.url, "covid-chestxray-dataset.zip"))
+    elsewhere(monkeypatch, covid, Archive(server.url, "covid-chestxray-dataset.zip"))
     assert download("covid", tmp_path / "data" / "covid") == tmp_path / "data" / "covid" / covid.FOLDER
     assert len(covid.open_dataset(str(tmp_path / "data" / "covid")).samples().labels) == 719
 
 
 def test_only_what_is_published_can_be_downloaded(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=re.escape("those that can are: waterbirds, celeba, fmow, covid")):
+    with pytest.raises(DataError, match=re.escape("those that can are: celeba, covid, fmow, waterbirds")):
         download("sample_table", tmp_path)
