@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def in_threads(work: Callable[[Iterable[int]], None], items: range, *, threads: int | None = None) -> None:
-    """Have threads (by default as many as torch uses) call `work`, each with an iterator that hands it items to do.
+    """Have threads (by default as many as torch uses) call `work`, each with an iterator over the items it is to do.
 
-    A thread gets neighbouring items, and when it is done with its own, the last of whoever has most left, so that none
-    waits for one whose core was busy with something else. Threads that share every small operation of torch wait for
-    each other thousands of times a second, which on a busy machine costs far more than the operations. With one
-    thread, or one item, `work` runs in the calling thread, where torch uses its own threads.
+    A thread takes the next item when it is done with one, so that none waits for a thread whose core was busy with
+    something else. Threads that share every small operation of torch wait for each other thousands of times a second,
+    which on a busy machine costs far more than the operations. With one thread, or one item, `work` runs in the calling
+    thread, where torch uses its own threads.
     """
     import torch
 
@@ -23,15 +23,14 @@ def in_threads(work: Callable[[Iterable[int]], None], items: range, *, threads: 
     if count <= 1:
         work(items)
         return
-    shares = [deque(items[len(items) * i // count : len(items) * (i + 1) // count]) for i in range(count)]
+    left = deque(items)
     try:
         with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            futures = [pool.submit(work, _handed_out(share, shares)) for share in shares]
+            futures = [pool.submit(work, _taken_from(left)) for _ in range(count)]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
-                for share in shares:  # after a failure or Ctrl-C the others end with what they are at
-                    share.clear()
+                left.clear()  # after a failure or Ctrl-C the others finish the item they are at, and end
             for future in futures:
                 future.result()
     finally:
@@ -39,20 +38,10 @@ def in_threads(work: Callable[[Iterable[int]], None], items: range, *, threads: 
         torch.set_num_threads(usual)
 
 
-def _handed_out(own: deque[int], shares: list[deque[int]]) -> Iterator[int]:
-    """Items of one's own share from its beginning, then of others from their ends."""
-    while True:
-        try:
-            item = own.popleft()
-        except IndexError:
-            break
-        yield item
-    while any(shares):
-        try:
-            item = max(shares, key=len).pop()
-        except IndexError:  # another thread has just taken the last
-            continue
-        yield item
+def _taken_from(left: deque[int]) -> Iterator[int]:
+    with suppress(IndexError):
+        while True:
+            yield left.popleft()
 
 
 @contextmanager
