@@ -274,7 +274,7 @@ def test_a_step_reaches_the_code_that_decides_it_and_no_other() -> None:
     ("module", "old", "new", "expected"),
     [
         (
-            "outlier_factors",
+            "density/outlier_factors",
             "SMALLEST_DISTANCE = 1e-12",
             "SMALLEST_DISTANCE = 1e-11",
             {"densities": "code: dat_lib.density.outlier_factors", "predictions": "input: densities"},
