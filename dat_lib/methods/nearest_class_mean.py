@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dat_lib.applicability import directions, one_answer
-from dat_lib.arrays import normalise
-from dat_lib.density.densities import matching_ids
+from dat_lib.arrays import matching_ids, normalise
 from dat_lib.methods.support.contract import Needs, Prediction, Problem
 from dat_lib.methods.support.pool_references import pool_references
 from dat_lib.methods.support.settings import check_settings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dat_lib.arrays import BoolArray, FloatArray, IntArray
-from dat_lib.density.densities import Density
+from dat_lib.choices import Density
 from dat_lib.theory.groups import kent_groups
 from dat_lib.theory.margin import Measured, measure
 from dat_lib.theory.registry import Check

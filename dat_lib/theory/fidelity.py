@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dat_lib.arrays import BoolArray, FloatArray, IntArray
-from dat_lib.density.densities import Density
+from dat_lib.choices import Density
 from dat_lib.theory.groups import kent_groups, sparsity
 from dat_lib.theory.registry import Check
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.density.densities import Density, GroupDensity
+from dat_lib.choices import Density
+from dat_lib.density.densities import GroupDensity
 from dat_lib.theory.kent import Kent, random_axes
 
 RARITY = 1.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.density.densities import Density
+from dat_lib.choices import Density
 from dat_lib.theory.fidelity import Line, fit_line
 from dat_lib.theory.groups import KentGroups, sparsity
 
