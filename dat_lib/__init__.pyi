@@ -8,7 +8,7 @@ from .density.densities import GroupDensity as GroupDensity
 from .density.densities import dao as dao
 from .density.densities import knn_distance as knn_distance
 from .density.densities import slof as slof
-from .density.group_density import ReferenceDensity as ReferenceDensity
+from .density.reference_density import ReferenceDensity as ReferenceDensity
 from .estimator import DAT as DAT
 from .estimator import DATStar as DATStar
 from .estimator import DroppedGroupWarning as DroppedGroupWarning

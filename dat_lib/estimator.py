@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, IntArray, as_vectors
 from dat_lib.attributes import infer_attributes
-from dat_lib.density.dimension import Lid
-from dat_lib.density.distances import Metric
-from dat_lib.density.group_density import ReferenceDensity
-from dat_lib.density.outlier_factors import Density, check_density, check_neighbours
+from dat_lib.choices import Density, Lid, Metric
+from dat_lib.density.outlier_factors import check_density, check_neighbours
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.parameters import Parameters
 from dat_lib.references import DroppedGroup, Sampling, Shortage, check_selection, select_references
 from dat_lib.scores import Score, Terms

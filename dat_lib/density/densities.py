@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dat_lib.arrays import FloatArray, IdArray, IntArray, as_ids, as_vectors, normalise
-from dat_lib.arrays import matching_ids as matching_ids
-from dat_lib.density.dimension import Lid, local_dimension
-from dat_lib.density.distances import Metric as Metric
+from dat_lib.arrays import FloatArray, IdArray, IntArray, as_ids, as_vectors, matching_ids, normalise
+from dat_lib.choices import Density, Lid, Metric
+from dat_lib.density.dimension import local_dimension
 from dat_lib.density.distances import nearest_others
 from dat_lib.density.neighbours import GroupNeighbours
 from dat_lib.density.outlier_factors import Dao, KnnDistance, OutlierFactor, Slof, check_density, check_neighbours
-from dat_lib.density.outlier_factors import Density as Density
 from dat_lib.density.threads import in_threads
-from dat_lib.density.tiles import Pairs, Tile
+from dat_lib.density.tiles import Neighbourhoods
 
 if TYPE_CHECKING:
     import torch
@@ -169,17 +167,12 @@ class GroupDensity:
         result = np.empty((len(self.ks), len(self._neighbours.sizes), len(queries)), dtype=queries.dtype)
         output = torch.from_numpy(result)
 
-        def take(tile: Tile) -> None:
-            found = self._factor.of_tile(tile)[..., : tile.queries.stop - tile.queries.start]
-            output[:, tile.groups, tile.queries] = found.to(output)
-
-        def correct(pairs: Pairs) -> None:
-            found = self._factor.of_pairs(pairs)
-            where = (index.cpu() for index in (pairs.which, pairs.groups, pairs.queries))
-            output[tuple(where)] = found.to(output)
+        def take(found: Neighbourhoods) -> None:
+            where = (i.cpu() if isinstance(i, torch.Tensor) else i for i in (found.which, found.groups, found.queries))
+            output[tuple(where)] = self._factor.log_density(found).to(output)
 
         if len(queries):
-            self._neighbours.visit(queries, self.ks, take, correct, weights=self._factor.weights, same=same)
+            self._neighbours.visit(queries, self.ks, take, same=same)
         return np.moveaxis(result, 1, 2)
 
     def _outlier_factor(self) -> OutlierFactor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dat_lib.choices import Lid as Lid
+from dat_lib.choices import Lid
 
 if TYPE_CHECKING:
     import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dat_lib.choices import Metric as Metric
+from dat_lib.choices import Metric
 from dat_lib.density.products import COLUMNS, multiply
 
 if TYPE_CHECKING:

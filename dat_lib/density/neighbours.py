@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dat_lib.arrays import FloatArray, IntArray
-from dat_lib.density.compiled_selection import CompiledSelection, can_compile
-from dat_lib.density.distances import Metric
+from dat_lib.choices import Metric
 from dat_lib.density.products import COLUMNS, multiply, round_up
-from dat_lib.density.selection import LARGEST_NETWORK, RowSelection, Selection
+from dat_lib.density.selection import LARGEST_NETWORK
 from dat_lib.density.threads import in_threads
-from dat_lib.density.tiles import Pairs, Tile
+from dat_lib.density.tiles import Neighbourhoods, Tile
 
 if TYPE_CHECKING:
     import torch
@@ -29,8 +28,6 @@ TILE_PAIRS = 32_768
 TILE_GROUPS = 128
 WIDE = 64
 """From this dimension on float32 vectors are multiplied in float32; below, float64 costs next to nothing."""
-WORTH_COMPILING = 2**19
-"""Pairs of query and group that take about as long to select from as compiling the selection does."""
 ROWS_AT_ONCE = 1024
 """Vectors widened to float64 at once."""
 
@@ -82,7 +79,6 @@ class GroupNeighbours:
             slice(int(part[0]), int(part[-1]) + 1)
             for part in np.array_split(np.arange(len(groups)), math.ceil(len(groups) / TILE_GROUPS))
         ]
-        self._pairs_seen = 0
         self._tables = [self.vectors] * len(self._chunks)
         in_threads(self._lay_out, range(len(self._chunks)))
 
@@ -90,18 +86,15 @@ class GroupNeighbours:
         self,
         queries: FloatArray,
         ks: Sequence[int],
-        take: Callable[[Tile], None],
-        correct: Callable[[Pairs], None],
+        take: Callable[[Neighbourhoods], None],
         *,
-        weights: torch.Tensor | None = None,
         same: tuple[IntArray, IntArray] | None = None,
     ) -> None:
         """Find the k < n_g nearest references of queries [N, d] in every group, tile by tile, in several threads.
 
-        Each tile is handed to `take`, then pairs of it that had to be measured anew to `correct`.
+        All neighbourhoods of a tile are handed to `take`, then once more those that rounding had left in doubt.
 
-        `weights` [G, len(ks), n] are numbers of the references, for each k, of which a tile has the sums. `same` lists
-        pairs (query row, reference row) that are one sample: that reference is no neighbour of the query.
+        `same` lists pairs (query row, reference row) that are one sample: that reference is no neighbour of the query.
         """
         import torch
 
@@ -109,12 +102,8 @@ class GroupNeighbours:
         widest = max(chunk.stop - chunk.start for chunk in self._chunks)
         width = self._width(widest, len(ks), math.ceil(len(queries) / workers), workers)
         blocks = [slice(start, min(start + width, len(queries))) for start in range(0, len(queries), width)]
-        if weights is not None:
-            weights = weights.to(self._dtype)
-        selection = self._selection(ks, len(queries), weighted=weights is not None)
 
         def work(tiles: Iterable[int]) -> None:
-            select = selection()
             products = self._tables[0].new_empty(max(map(len, self._tables)) * width)
             at_hand = None
             for position in tiles:
@@ -129,12 +118,11 @@ class GroupNeighbours:
                 if same is not None:
                     self._forget(product, same, block, chunk)
                 values = product.view(-1, self._largest, len(extended))
-                nearest = select(values, None if weights is None else weights[chunk])
-                tile = Tile(ks, chunk, block, values, nearest, squares, self._scale, self.metric)
-                take(tile)
-                if len(tile.doubtful):
-                    for some in torch.split(tile.doubtful, self._pairs_at_once(workers)):
-                        correct(tile.settle(some, self._measure(given, chunk)))
+                tile = Tile(ks, chunk, block, values, squares, self._scale, self.metric)
+                for found in tile.pieces():
+                    take(found)
+                for some in torch.split(tile.doubtful, self._pairs_at_once(workers)):
+                    take(tile.settle(some, self._measure(given, chunk)))
 
         in_threads(work, range(len(blocks) * len(self._chunks)), threads=workers)
 
@@ -144,15 +132,6 @@ class GroupNeighbours:
 
         parts = list(torch.split(values, self.sizes))
         return torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
-
-    def _selection(self, ks: Sequence[int], queries: int, *, weighted: bool) -> Callable[[], Selection]:
-        """What gives each thread its selection: compiled, once there were pairs enough. The bits are the same."""
-        self._pairs_seen += queries * len(self.sizes)
-        worth_it = self._pairs_seen >= WORTH_COMPILING and self._largest <= LARGEST_NETWORK
-        if not (worth_it and self.vectors.is_cpu and can_compile()):
-            return lambda: RowSelection(ks)
-        compiled = CompiledSelection(self._largest, ks, self._dtype, weighted=weighted)
-        return lambda: compiled
 
     def _width(self, groups: int, ks: int, queries: int, workers: int) -> int:
         """Queries in a block, a multiple of COLUMNS."""

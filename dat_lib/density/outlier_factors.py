@@ -1,7 +1,7 @@
-"""SLOF, k-NN distance and DAO as formulas of who the neighbours are: log D for tiles and for single pairs.
+"""SLOF, k-NN distance and DAO as formulas of who the neighbours are.
 
-Each is made from the distances of the references among themselves and turns the neighbours that the distance pass
-finds into log densities, for every k at once.
+Each is made from the distances of the references among themselves and turns the neighbourhoods that the distance pass
+finds into log densities.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, get_args
 
-from dat_lib.choices import Density as Density
-from dat_lib.density.dimension import Lid
-from dat_lib.density.distances import Metric
-from dat_lib.density.sums import sum_by_halves
-from dat_lib.density.tiles import Pairs, Tile
+from dat_lib.choices import Density, Lid, Metric
+from dat_lib.density.tiles import Neighbourhoods
 
 if TYPE_CHECKING:
     import torch
@@ -26,31 +23,18 @@ SMALLEST_DISTANCE = 1e-12
 
 
 class OutlierFactor(Protocol):
-    """A density whose logarithm can be told from neighbours."""
+    """A density that is decided by the neighbours."""
 
-    @property
-    def weights(self) -> torch.Tensor | None:
-        """[G, len(ks), n] numbers of the references, float64, whose sums over the neighbours it goes by."""
-
-    def of_tile(self, tile: Tile) -> torch.Tensor:
-        """log D [len(ks), g, b], float64."""
-
-    def of_pairs(self, pairs: Pairs) -> torch.Tensor:
-        """log D [P], float64."""
+    def log_density(self, found: Neighbourhoods) -> torch.Tensor:
+        """log D, one number per neighbourhood, float64. Writes over `found.members`."""
 
 
 class KnnDistance:
     """D = kd(z)."""
 
-    weights = None
-
-    def of_tile(self, tile: Tile) -> torch.Tensor:
-        """log D [len(ks), g, b]."""
-        return tile.distance.log()
-
-    def of_pairs(self, pairs: Pairs) -> torch.Tensor:
-        """log D [P]."""
-        return pairs.distance.log()
+    def log_density(self, found: Neighbourhoods) -> torch.Tensor:
+        """log D, one number per neighbourhood."""
+        return found.distance.log()
 
 
 class Slof:
@@ -65,20 +49,14 @@ class Slof:
     """
 
     def __init__(self, ks: Sequence[int], k_distances: torch.Tensor) -> None:
-        self.ks = k_distances.new_tensor(ks)
-        self.weights = (1 / k_distances.clamp_min(SMALLEST_DISTANCE)).movedim(0, 1).contiguous()
+        self._ks = k_distances.new_tensor(ks)
+        self._inverse = 1 / k_distances.clamp_min(SMALLEST_DISTANCE)
 
-    def of_tile(self, tile: Tile) -> torch.Tensor:
-        """log D [len(ks), g, b]."""
-        assert tile.weight is not None
-        return (tile.weight * tile.distance).div_(self.ks[:, None, None]).log_()
-
-    def of_pairs(self, pairs: Pairs) -> torch.Tensor:
-        """log D [P]."""
-        import torch
-
-        total = sum_by_halves((self.weights[pairs.groups, pairs.which] * pairs.members).T)
-        return torch.log(total * pairs.distance / self.ks[pairs.which])
+    def log_density(self, found: Neighbourhoods) -> torch.Tensor:
+        """log D, one number per neighbourhood."""
+        inverse = found.of_references(self._inverse).to(found.members.dtype)
+        total = _sum_by_halves(found.members.mul_(inverse))
+        return (total * found.distance).div_(self._ks[found.which]).log_()
 
 
 class Dao:
@@ -87,49 +65,31 @@ class Dao:
     `dimensions` [len(ks), G, n] are the LID(o). Powers reach hundreds, so the sum is made of logarithms.
     """
 
-    weights = None
-
     def __init__(self, ks: Sequence[int], k_distances: torch.Tensor, dimensions: torch.Tensor) -> None:
-        self.ks = k_distances.new_tensor(ks)
-        self.log_k_distances = k_distances.clamp_min(SMALLEST_DISTANCE).log()
-        self.dimensions = dimensions
+        self._log_ks = k_distances.new_tensor(ks).log()
+        self._log_k_distances = k_distances.clamp_min(SMALLEST_DISTANCE).log()
+        self._dimensions = dimensions
 
-    def of_tile(self, tile: Tile) -> torch.Tensor:
-        """log D [len(ks), g, b]."""
-        import torch
-
-        result = tile.distance.log()
-        for piece, groups in tile.pieces():
-            for which in range(len(self.ks)):
-                result[which, piece] = _log_sum_of_powers(
-                    result[which, piece],
-                    self.log_k_distances[which, groups].T[..., None],
-                    self.dimensions[which, groups].T[..., None],
-                    tile.members(which, piece),
-                )
-        return result.sub_(torch.log(self.ks)[:, None, None])
-
-    def of_pairs(self, pairs: Pairs) -> torch.Tensor:
-        """log D [P]."""
-        import torch
-
-        total = _log_sum_of_powers(
-            pairs.distance.log(),
-            self.log_k_distances[pairs.which, pairs.groups].T,
-            self.dimensions[pairs.which, pairs.groups].T,
-            pairs.members.T,
-        )
-        return total - torch.log(self.ks[pairs.which])
+    def log_density(self, found: Neighbourhoods) -> torch.Tensor:
+        """log D, one number per neighbourhood."""
+        ratios = found.distance.log() - found.of_references(self._log_k_distances)
+        powers = ratios.mul_(found.of_references(self._dimensions)).masked_fill_(found.members == 0, -math.inf)
+        largest = powers.amax(dim=0).clamp_min_(-sys.float_info.max)
+        return _sum_by_halves(powers.sub_(largest).exp_()).log_().add_(largest).sub_(self._log_ks[found.which])
 
 
-def _log_sum_of_powers(
-    log_distance: torch.Tensor, log_k_distance: torch.Tensor, dimension: torch.Tensor, members: torch.Tensor
-) -> torch.Tensor:
-    """log of the sum over members [n, ...] of (kd(z) / kd(o)) ** LID(o)."""
-    powers = dimension * (log_distance - log_k_distance)
-    powers.masked_fill_(~members, -math.inf)
-    largest = powers.amax(dim=0).clamp_min_(-sys.float_info.max)
-    return sum_by_halves(powers.sub_(largest).exp_()).log_().add_(largest)
+def _sum_by_halves(terms: torch.Tensor) -> torch.Tensor:
+    """Sum over the first axis, written over `terms`: the second half is added to the first until one term is left.
+
+    So the bits depend on the number of terms alone; no library's sum or product grants for every processor that what is
+    summed beside them makes no difference.
+    """
+    count = len(terms)
+    while count > 1:
+        half = count // 2
+        terms[:half] += terms[count - half : count]
+        count -= half
+    return terms[0]
 
 
 def check_density(density: str, lid: str, metric: str) -> None:

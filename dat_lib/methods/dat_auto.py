@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dat_lib.arrays import IntArray
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.methods.dat import Dat
 from dat_lib.methods.support.contract import Needs, NotApplicableError, Prediction, Problem
 from dat_lib.methods.support.pool_densities import pool_densities

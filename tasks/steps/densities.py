@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dat_lib.arrays import BoolArray, IntArray, normalise
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.reference_sets import GroupReferences
 from tasks.step import ShardedOutput, Work
 from tasks.tables.blocks import vector_blocks, vectors_at

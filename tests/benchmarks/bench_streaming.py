@@ -25,7 +25,6 @@ from tests.conftest import PROMPTS, write_world
 
 QUERIES, BLOCK = 1_000_000, 16_384
 SAMPLES, TIMES, DIM, POOL = 150_000, 4, 128, 4800
-"""So many samples that even the fewest have the selection of neighbours compiled, which takes memory once."""
 _TELL_PEAK = """
 import atexit, re, sys
 status = lambda: open("/proc/self/status").read()

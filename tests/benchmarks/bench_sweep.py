@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.references import select_references
 from dat_lib.translation import similarities, sweep
 from tests.benchmarks.timing import Row, hand_on

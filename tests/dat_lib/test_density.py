@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dat_lib.density import distances, neighbours
-from dat_lib.density.compiled_selection import CompiledSelection
 from dat_lib.density.densities import GroupDensity, dao, knn_distance, slof
 from tests.dat_lib import literal
 
@@ -169,14 +168,11 @@ def test_all_but_one_reference_may_be_neighbours_even_of_a_reference():
 
 @pytest.mark.parametrize("density", ["slof", "knn", "dao"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("worth_compiling", [1, 10**9])
-def test_groups_and_neighbourhoods_of_many_sizes_agree_with_one_by_one(density, dtype, worth_compiling, monkeypatch):
-    monkeypatch.setattr(neighbours, "WORTH_COMPILING", worth_compiling)
+def test_groups_and_neighbourhoods_of_many_sizes_agree_with_one_by_one(density, dtype):
     groups = [cloud(g, size, 70, dtype) for g, size in enumerate([9, 30, 12, 21, 30])]
     queries = cloud(99, 40, 70, dtype)
     ks = (7, 2, 5)
     together = GroupDensity(groups, ks, density=density).log_density(queries)
-    monkeypatch.setattr(neighbours, "WORTH_COMPILING", 10**9)
     assert together.shape == (3, 40, 5)
     assert together.dtype == dtype
     for i, k in enumerate(ks):
@@ -190,8 +186,6 @@ def test_groups_and_neighbourhoods_of_many_sizes_agree_with_one_by_one(density, 
 @pytest.mark.parametrize(("dtype", "dim"), [(np.float32, 769), (np.float64, 300), (np.float32, 5)])
 def test_a_query_gets_the_same_bits_in_any_block(density, dtype, dim, monkeypatch):
     monkeypatch.setattr(neighbours, "TILE_GROUPS", 4)
-    # All at once are worth compiling for; of the blocks, the later ones.
-    monkeypatch.setattr(neighbours, "WORTH_COMPILING", 900 * 7)
     groups = [cloud(g, 20 - g, dim, dtype) for g in range(7)]
     queries = cloud(99, 900, dim, dtype)
     queries[::7] = groups[0][0]
@@ -202,19 +196,6 @@ def test_a_query_gets_the_same_bits_in_any_block(density, dtype, dim, monkeypatc
             shown = slice(0, 5 if step == 1 else None)
             parts = [fitted.log_density(queries[shown][i : i + step]) for i in range(0, len(queries[shown]), step)]
             np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole[:, shown])
-
-
-@pytest.mark.parametrize("density", ["slof", "knn", "dao"])
-@pytest.mark.parametrize("allowed", [True, False])
-def test_selection_is_compiled_when_it_pays_and_the_system_lets_it(density, allowed, monkeypatch):
-    made = []
-    monkeypatch.setattr(neighbours, "WORTH_COMPILING", 100)
-    monkeypatch.setattr(neighbours, "can_compile", lambda: allowed)
-    monkeypatch.setattr(neighbours, "CompiledSelection", lambda *a, **b: made.append(a) or CompiledSelection(*a, **b))
-    fitted = GroupDensity([cloud(g, 9, 3) for g in range(2)], (4,), density=density)
-    found = [fitted.log_density(cloud(7, 40, 3)) for _ in range(3)]
-    assert len(made) == (2 if allowed else 0)  # at the first visit 80 pairs were seen
-    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from data_catalog.home import Home
 from data_catalog.index.reader import query
 from data_catalog.store.artifacts import Store

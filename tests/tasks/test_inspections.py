@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dat_lib.columns import columns
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.diagnostics.exemplars import describe_exemplars
 from dat_lib.diagnostics.mahalanobis import prompt_distances
 from dat_lib.diagnostics.margins import margin_histograms, score_margins

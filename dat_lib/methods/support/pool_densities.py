@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dat_lib.attributes import infer_attributes
-from dat_lib.density.group_density import ReferenceDensity
+from dat_lib.density.reference_density import ReferenceDensity
 from dat_lib.methods.support.contract import Densities, DensityNeeds, Method, Prediction, Problem, run_method
 from dat_lib.reference_sets import reference_notes
 from dat_lib.references import corrupt_references, select_references

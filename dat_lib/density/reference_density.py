@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dat_lib.arrays import FloatArray, as_vectors, normalise
-from dat_lib.density.densities import Density, GroupDensity
-from dat_lib.density.dimension import Lid
-from dat_lib.density.distances import Metric
+from dat_lib.choices import Density, Lid, Metric
+from dat_lib.density.densities import GroupDensity
 from dat_lib.reference_sets import GroupReferences
 
 
