@@ -23,7 +23,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/dat run demo
 	$(BIN)/dat sql "SELECT group_name, any_value(accuracy) FILTER (method = 'zero_shot') AS zero_shot, \
-		any_value(accuracy) FILTER (method = 'dat') AS dat, any_value(total) AS images FROM group_accuracy GROUP BY group_name"
+		any_value(accuracy) FILTER (method = 'dat') AS dat, any_value(total) AS images FROM group_accuracy \
+		WHERE dataset = 'toybirds' AND backbone = 'toyclip' AND variant = '' GROUP BY group_name ORDER BY group_name"
 
 # Everything that matters, the same on every run.
 test: install

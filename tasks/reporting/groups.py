@@ -1,4 +1,4 @@
-"""Accuracy a group: where a method is strong and where it fails, as heat maps."""
+"""Accuracy per group: where a method is strong and where it fails, as heat maps."""
 
 from collections.abc import Iterator
 
@@ -19,9 +19,9 @@ def groups_section(scope: Scope) -> Section:
         groups = [column for column in table.columns if column.heat]
         names = [column.name for column in groups]
         figures.append(
-            draw_heat_map(f"heat-{table.slug}", "Accuracy a group", "groups", table.title, names, table.records)
+            draw_heat_map(f"heat-{table.slug}", "Accuracy per group", "groups", table.title, names, table.records)
         )
-    return Section("groups", "Accuracy a group", tables=tables, figures=figures)
+    return Section("groups", "Accuracy per group", tables=tables, figures=figures)
 
 
 def _tables(scope: Scope) -> Iterator[Table]:

@@ -147,7 +147,7 @@ def _approach_in(dim: int, rows: Sequence[Record]) -> Figure:
         ticks = sorted({row["n"] for row in rows if row["n"]})
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
-        axes.set_xlabel("references a group, n")
+        axes.set_xlabel("references per group, n")
         axes.set_ylabel("decisions as the Bayes rule, percent")
         legend_above(axes, columns=2)
 

@@ -1,4 +1,4 @@
-"""The README as a new user types it: its blocks, its commands, and a folder to type them in."""
+"""The READMEs as a new user reads them: their blocks and commands, and a folder to type them in."""
 
 import os
 import re
@@ -12,20 +12,45 @@ PROJECT = Path(__file__).parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 BIN = Path(sys.executable).parent
 _BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
-_COMMAND = re.compile(r"(?:\$ )?((?:DAT_HOME=\S+ )?(?:dat|make|prefect) .*)")
+_PROGRAMS = "dat|make|prefect|python|pip|source|git|pre-commit"
+_COMMAND = re.compile(rf"(?:\$ )?((?:[A-Z_]+=\S+ )*(?:{_PROGRAMS}) .+)")
 
 
-def blocks(language: str) -> list[str]:
-    """Return the blocks of a language; "" for those of the terminal."""
-    return [text for found, text in _BLOCK.findall(README) if found == language]
+def pages() -> dict[str, str]:
+    """Return what people read, by its path in the project: the first page, and the README of each room."""
+    rooms = sorted(PROJECT.glob("[!.]*/**/README.md"))
+    return {
+        path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8")
+        for path in (PROJECT / "README.md", *rooms)
+    }
+
+
+def anchors(text: str) -> set[str]:
+    """Return what links may name in a page: its headings in small letters, with hyphens."""
+    headings = re.findall(r"^#+ (.*)$", _BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def blocks(language: str, page: str = "") -> list[str]:
+    """Return the blocks of a language, on all pages or on one; "" for those of the terminal."""
+    texts = [text for path, text in pages().items() if page in ("", path)]
+    return [block for text in texts for found, block in _BLOCK.findall(text) if found == language]
+
+
+def languages() -> set[str]:
+    """Return the languages of all blocks."""
+    return {found for text in pages().values() for found, _ in _BLOCK.findall(text)}
 
 
 def commands() -> list[str]:
-    """Return every command of the README in its order, once each, without what is said about it behind a `#`."""
-    typed = [line for block in blocks("") for line in block.splitlines()]
-    spoken = re.findall(r"`((?:dat|make) [^`]+)`", _BLOCK.sub("", README))
-    found = (_COMMAND.fullmatch(re.sub(r"\s+#.*", "", line.strip())) for line in (*typed, *spoken))
-    return list(dict.fromkeys(match.group(1) for match in found if match))
+    """Return every command of the pages in their order, once each, without what is said about it behind a `#`."""
+    found: list[str] = []
+    for text in pages().values():
+        typed = [line for language, block in _BLOCK.findall(text) if not language for line in block.splitlines()]
+        spoken = re.findall(r"`([^`\n]+)`", _BLOCK.sub("", text))
+        matches = (_COMMAND.fullmatch(re.sub(r"\s+#.*", "", line.strip())) for line in (*typed, *spoken))
+        found += [match.group(1) for match in matches if match]
+    return list(dict.fromkeys(found))
 
 
 def toml(comment: str) -> str:

@@ -1,4 +1,4 @@
-"""The questions of the README, and the example script, on a catalog with results."""
+"""The questions of the cookbook, and the example script, on a catalog with results."""
 
 import os
 import re
@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.newcomer import blocks
+
 pytestmark = pytest.mark.xdist_group("report")
 
 PROJECT = Path(__file__).parents[3]
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
-COOKBOOK = README[README.index("## SQL cookbook") :].split("\n## ")[0]
+PAGE = (PROJECT / "data_catalog/index/README.md").read_text(encoding="utf-8")
+COOKBOOK = PAGE[PAGE.index("## Cookbook") :].split("\n## ")[0]
 QUESTIONS = dict(re.findall(r"\n([A-Z][^\n]*\?[^\n]*)\n\n```sql\n(.*?)```", COOKBOOK, re.DOTALL))
-# Nothing was computed anew, and the paper knows no simulated birds: these have no row, and that is their answer.
+# Nothing was computed again, and the paper knows no simulated birds: these have no row, and that is their answer.
 EMPTY = ("Which cells rest on inputs", "How far are we from the paper")
 
 
 def test_there_are_at_least_ten_questions() -> None:
-    assert len(QUESTIONS) == COOKBOOK.count("```sql") >= 10
+    assert len(QUESTIONS) == len(blocks("sql")) >= 10, "and no page has others"
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
