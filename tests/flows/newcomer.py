@@ -17,12 +17,10 @@ _COMMAND = re.compile(rf"(?:\$ )?((?:[A-Z_]+=\S+ )*(?:{_PROGRAMS}) .+)")
 
 
 def pages() -> dict[str, str]:
-    """Return what people read, by its path in the project: the first page, and the README of each room."""
+    """Return what people read, by its path in the project: the pages at its top, and the README of each room."""
+    top = [PROJECT / f"{name}.md" for name in ("README", "CONTRIBUTING")]
     rooms = sorted(PROJECT.glob("[!.]*/**/README.md"))
-    return {
-        path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8")
-        for path in (PROJECT / "README.md", *rooms)
-    }
+    return {path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8") for path in (*top, *rooms)}
 
 
 def anchors(text: str) -> set[str]:

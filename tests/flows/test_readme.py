@@ -1,4 +1,4 @@
-"""Every command, spec and snippet of the READMEs, as it stands: each runs here, or it is said where it does."""
+"""Every command, spec and snippet that people read, as it stands: each runs here, or it is said where it does."""
 
 import re
 import subprocess
@@ -41,6 +41,7 @@ ELSEWHERE = {
     "make soak": "takes long; tests/faults and tests/hostile have its short form",
     "MINUTES=5 make soak": "the same for less long",
     "make install": "has made the environment of these tests",
+    "pre-commit install": "tests/test_checks.py reads the hooks",
     "source .venv/bin/activate": "a newcomer's path begins with that environment",
     "pip install -c constraints.txt '.[dask]'": "the environment of these tests holds it",
     "python -m pytest tests/dat_lib/test_metrics.py": "one file of these tests",
