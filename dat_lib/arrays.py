@@ -37,7 +37,7 @@ def as_vectors(values: npt.ArrayLike, name: str, *, ndim: int = 2, dim: int | No
     finite = np.isfinite(array).all(axis=-1)
     if not finite.all():
         raise ValueError(f"{name} is not finite at {_positions(~finite)}")
-    return np.ascontiguousarray(array)  # for sums are made in an order that hangs on how numbers lie in memory
+    return np.ascontiguousarray(array)  # because the order of a sum depends on how numbers lie in memory
 
 
 def as_indices(

@@ -43,7 +43,7 @@ class DAT(Parameters):
     Parameters
     ----------
     n
-        References a group.
+        References per group.
     k
         Neighbours of the density, fewer than n.
     strength

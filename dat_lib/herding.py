@@ -21,7 +21,7 @@ def herd(pool: npt.ArrayLike, n: int) -> IntArray:
     With mu the mean of the pool and S the sum of the rows chosen so far, step k takes the row z not yet chosen that
     minimises || mu - (z + S) / k ||, ties to the smallest index. That is the row with the largest
     <z, mu - S / k> - |z|^2 / (2 k), and for rows of unit length (DAT normalises them first) the paper's
-    <z, mu> - <z, S> / k. One matrix-vector product a step: O(n N d), no copy of the pool. Products are made in
+    <z, mu> - <z, S> / k. One matrix-vector product per step: O(n N d), no copy of the pool. Products are made in
     the pool's precision; rows that it cannot tell from the best are compared again in float64.
 
     Examples

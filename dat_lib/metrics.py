@@ -67,11 +67,11 @@ class GroupIndex:
 
     @cached_property
     def totals(self) -> IntArray:
-        """[G] samples a group."""
+        """[G] samples per group."""
         return np.bincount(self.of_sample, minlength=len(self.keys))
 
     def counts(self, chosen: npt.NDArray[np.bool_]) -> IntArray:
-        """[G] samples a group among those chosen by a mask [N]."""
+        """[G] samples per group among those chosen by a mask [N]."""
         return np.bincount(self.of_sample[chosen], minlength=len(self.keys))
 
 

@@ -136,7 +136,7 @@ def corrupt_references(references: GroupReferences, *, rate: float, seed: int) -
 def check_selection(n: int, k: int, shortage: str, sampling: str) -> None:
     """Refuse settings that no pool can serve."""
     if n <= k:
-        raise ValueError(f"k={k} neighbours need more than k references a group, but n={n}")
+        raise ValueError(f"k={k} neighbours need more than k references per group, but n={n}")
     for name, value, known in (
         ("shortage", shortage, get_args(Shortage)),
         ("sampling", sampling, get_args(Sampling)),

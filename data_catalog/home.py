@@ -30,7 +30,7 @@ class Home:
 
     @property
     def manifests(self) -> Path:
-        """One JSON file an artifact, `STEP/KEY.json`: a visible manifest is a committed artifact."""
+        """One JSON file per artifact, `STEP/KEY.json`: a visible manifest is a committed artifact."""
         return self.root / "manifests"
 
     @property
@@ -55,7 +55,7 @@ class Home:
 
     @property
     def runs(self) -> Path:
-        """One JSON-lines file a run: what was decided and done."""
+        """One JSON-lines file per run: what was decided and done."""
         return self.root / "runs"
 
     @property

@@ -175,7 +175,7 @@ class _Stream:
         return np.concatenate(parts)
 
     def _forward(self, images: torch.Tensor) -> list[FloatArray]:
-        """Embed images at once; on a processor in parts, one a thread.
+        """Embed images at once; on a processor in parts, one per thread.
 
         Threads that share each operation wait for each other at its end. Beside processes that decode, one of them is
         always late, and the others burn the time that decoding needs.

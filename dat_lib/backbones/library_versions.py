@@ -1,4 +1,4 @@
-"""Versions of the libraries that decide a vector besides the model: told without importing them."""
+"""Versions of the libraries that decide a vector besides the model, found without importing them."""
 
 from functools import lru_cache
 from importlib.metadata import version

@@ -6,7 +6,7 @@ although the prompts say "without Pneumonia".
 
 Each of the four groups is cut at fixed rows, in the file's order, into train, val and test. `split = "clean"` does just
 this. `split = "tie"` is what the notebook published with TIE does by mistake: its train split is every group from row
-76 on and so contains all of val and test. Such an image is then listed once a split, under the same id, so that a
+76 on and so contains all of val and test. Such an image is then listed once per split, under the same id, so that a
 method recognises a query among its references. The notebook's data loader also drops the last test image (a woman
 without COVID-19); here there are all 145.
 """

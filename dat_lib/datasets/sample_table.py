@@ -1,6 +1,6 @@
 """Anybody's own images: a CSV or Parquet file that lists them.
 
-One row an image, with the columns `file` (path relative to the dataset's folder), `label`, `attribute`, `split`
+One row per image, with the columns `file` (path relative to the dataset's folder), `label`, `attribute`, `split`
 ("train", "val" or "test") and, if wanted, `sample_id` (otherwise the file is the id). Labels and attributes are words
 of the prompt set or their positions from 0; the attribute -1 stands for none of the words. The same image may stand in
 several splits, but only once in each.

@@ -21,7 +21,7 @@ from dat_lib.datasets.source import SPLITS
 FOLDER = "waterbirds_v1.0"
 LAYOUT = """\
   waterbirds_v1.0/metadata.csv     columns img_filename, y, place, split
-  waterbirds_v1.0/001.Black_footed_Albatross/*.jpg, and one such folder a species"""
+  waterbirds_v1.0/001.Black_footed_Albatross/*.jpg, and one such folder per species"""
 KIND = DatasetKind(
     "waterbirds",
     gives="image files",

@@ -14,7 +14,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class Histograms:
-    """One row a bin of a series; the bins of all series are the same."""
+    """One row per bin of a series; the bins of all series are the same."""
 
     series: IdArray
     low: FloatArray

@@ -13,7 +13,7 @@ from dat_lib.references import GroupReferences
 
 @dataclass(frozen=True)
 class Exemplars:
-    """One row a reference, in order of (label, attribute) and of selection."""
+    """One row per reference, in order of (label, attribute) and of selection."""
 
     label: IntArray
     attribute: IntArray

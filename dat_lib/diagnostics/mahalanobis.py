@@ -74,7 +74,7 @@ class TangentDistances:
 
 @dataclass(frozen=True)
 class PromptDistances:
-    """One row a prompt, group and repeat."""
+    """One row per prompt, group and repeat."""
 
     prompt: IntArray
     """Row of the prompts."""
@@ -134,12 +134,12 @@ def prompt_distances(
     """Tangent-space Mahalanobis distances of prompts [P, d] to every group of embeddings [N, d].
 
     Every group is represented by the same number of samples, since shrinkage makes small groups look different.
-    Figure 1b measures one prompt ("a photo of a waterbird") against all groups, though the formula writes one a group.
+    Figure 1b measures one prompt ("a photo of a waterbird") against all groups; the formula writes one per group.
 
     Parameters
     ----------
     size
-        Samples a group, by default as many as the smallest has; groups with fewer are refused.
+        Samples per group, by default as many as the smallest has; groups with fewer are refused.
     repeats
         How many times samples are drawn (without replacement, by seed, group and repeat).
     """
@@ -157,7 +157,7 @@ def prompt_distances(
     smallest = min(members, key=lambda group: len(members[group]))
     size = len(members[smallest]) if size is None else size
     if not 2 <= size <= len(members[smallest]):
-        raise ValueError(f"size={size} samples a group cannot be had: group {smallest} has {len(members[smallest])}")
+        raise ValueError(f"size={size} samples per group cannot be had: group {smallest} has {len(members[smallest])}")
     parts = []
     for (y, a), rows in members.items():
         for repeat in range(repeats):

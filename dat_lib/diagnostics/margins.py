@@ -16,7 +16,7 @@ from dat_lib.translation import Similarities, translate
 
 @dataclass(frozen=True)
 class Margins:
-    """One row a sample and method ("zero_shot", "dat")."""
+    """One row per sample and method ("zero_shot", "dat")."""
 
     method: IdArray
     row: IntArray

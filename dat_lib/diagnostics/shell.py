@@ -17,7 +17,7 @@ ALL = -2
 
 @dataclass(frozen=True)
 class ShellSamples:
-    """One row a sample of a modality."""
+    """One row per sample of a modality."""
 
     modality: IdArray
     """"image" or "text"."""
@@ -37,7 +37,7 @@ class ShellSamples:
 
 @dataclass(frozen=True)
 class ShellSpectrum:
-    """One row an axis of a modality: principal variances of the unit embeddings around their mean."""
+    """One row per axis of a modality: principal variances of the unit embeddings around their mean."""
 
     modality: IdArray
     rank: IntArray
@@ -50,7 +50,7 @@ class ShellSpectrum:
 
 @dataclass(frozen=True)
 class ShellSummary:
-    """One row a modality (label and attribute -2) and one a group of images."""
+    """One row per modality (label and attribute -2) and one per group of images."""
 
     modality: IdArray
     label: IntArray

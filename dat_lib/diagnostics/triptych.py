@@ -14,7 +14,7 @@ from dat_lib.translation import Similarities, check_translation
 
 @dataclass(frozen=True)
 class Triptych:
-    """One row a sample and a group it is measured against.
+    """One row per sample and group it is measured against.
 
     The paper's figures show the samples of one group (`of_group`) against both; those of the counterpart are here too.
     """
@@ -38,7 +38,7 @@ class Triptych:
 
 @dataclass(frozen=True)
 class TriptychSummary:
-    """One row a quantity and a group of samples."""
+    """One row per quantity and group of samples."""
 
     quantity: IdArray
     """"cosine", "density" or "score"."""

@@ -25,7 +25,7 @@ class Dat:
     `corruption` exchanges this share of each group's references with those of other groups, by the seed of the
     problem (the paper's table of reference quality).
 
-    Groups that are dropped are told in the notes; where all are, the method is not applicable.
+    Groups that are dropped are named in the notes; where all are, the method is not applicable.
 
     A class may lack scores where `terms` is "group", or where a strength overflows; then the prediction
     has none.

@@ -31,7 +31,7 @@ class BayesApproach:
     """How k goes with n: always the same, or the root of n."""
     dim: int
     n: int
-    """References a group; 0 for a rule that uses none."""
+    """References per group; 0 for a rule that uses none."""
     k: int
     strength: float
     repeats: int
@@ -72,7 +72,7 @@ def bayes_approach(
     k
         Neighbours where they are fixed; the root of n, at least 2, otherwise.
     each
-        Queries a group.
+        Queries per group.
     """
     if repeats < 1:
         raise ValueError(f"repeats must be 1 or more, not {repeats}")

@@ -113,7 +113,7 @@ def log_slof_fidelity(
     Parameters
     ----------
     each
-        Queries a group.
+        Queries per group.
     """
     rows = []
     for dim in dims:

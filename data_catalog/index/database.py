@@ -35,7 +35,7 @@ _BATCH = 2000
 
 
 def update_index(home: Home, *, anew: bool = False) -> None:
-    """Bring the index file of a prepared home up to date; `anew` reads every manifest again.
+    """Bring the index file of a prepared home up to date; `anew` rebuilds it, reading every manifest again.
 
     For the process that runs the flow only.
     """

@@ -28,7 +28,7 @@ _STEPS = {
     "predictions": ("predictions",),
     **{step: (step,) for step in STEP_VIEWS},
 }
-# Which artifact a cell stands for is told by run records, so whatever asks for current artifacts reads them, too.
+# Run records say which artifact a cell stands for, so whatever asks for current artifacts reads them, too.
 _WITHOUT_RECORDS = ("paper", "lineage", "costs")
 _BUILDS_ON = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)\b(?!\.)", re.IGNORECASE)
 
@@ -66,7 +66,7 @@ EVERYTHING = Sources(frozenset({EVERY_STEP}), True)
 
 
 def sources_of(connection: "DuckDBPyConnection", sql: str, parameters: list[Any]) -> Sources:
-    """Return what a question reads, without carrying it out. Where that cannot be told, more is returned, not less."""
+    """Return what a question reads, without carrying it out. Where that is unclear, more is returned, not less."""
     import duckdb
 
     try:

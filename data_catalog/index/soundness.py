@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NAMED = 4
 _HEAL = "`dat verify` sets damaged files aside, `dat run` computes them again"
 _KINDS = {
-    "manifest": ("manifests cannot be read, so what they tell is missing", _HEAL),
+    "manifest": ("manifests cannot be read, so what they say is missing", _HEAL),
     "missing": ("artifacts that runs have made are not there", "`dat run` computes them again"),
     "quarantined": ("damaged artifacts are set aside and missing", "`dat run` computes them again"),
     "record": (

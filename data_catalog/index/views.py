@@ -119,7 +119,7 @@ class _Making:
 
 
 def _made(connection: "DuckDBPyConnection", making: _Making) -> bool:
-    """Make one view, and one that tells the problem where its files are damaged; return whether they are sound."""
+    """Make one view, and one that names the problem where its files are damaged; return whether they are sound."""
     import duckdb
 
     try:

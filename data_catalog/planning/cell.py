@@ -20,7 +20,7 @@ class Cell:
     `address` says what it is for a person (dataset, backbone, method, variant, seed) and stays the same when code or
     settings change; `params`, `facts`, the code of `modules` and the content of `parents` decide the result. What a
     step needs but what cannot change its result (folders, batch sizes, devices) goes into `resources`. `together` are
-    other cells of the plan, with the same modules, facts and parents, that the step can make in one go with this one.
+    other cells of the plan, with the same modules, facts and parents, that the step can make together with this one.
     `explain` is given the store and an earlier artifact and says of some facts how they have changed since.
     """
 

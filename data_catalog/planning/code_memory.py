@@ -1,7 +1,7 @@
 """What was read from source files, remembered while a file stays as it is: to parse them all is much of a plan's time.
 
 As in git's index, a file is known by its size, times and inode, and one that changed a moment ago is not remembered: a
-second change in the same tick of the clock could not be told. The memory may be lost or deleted at any time.
+second change in the same tick of the clock would go unnoticed. The memory may be lost or deleted at any time.
 """
 
 import json

@@ -19,7 +19,7 @@ def changes(
 ) -> str:
     """Return the differences in one line, such as `code: dat_lib.density.densities; params: k 10 -> 20`.
 
-    `explain` is asked, where facts differ, for those that can be told better than by their names.
+    `explain` is asked, where facts differ, for those that can be described better than by their names.
     """
     differing = _differing(previous.facts, facts)
     told = explain() if differing else {}

@@ -123,7 +123,7 @@ class Signature:
                 self._one(entry.path)
 
     def _all(self, path: str) -> None:
-        """Add a file, or all files below a folder; that there is nothing is something, too."""
+        """Add a file, or all files below a folder; that one is absent counts, too."""
         waiting, seen = [path], set()
         while waiting:
             folder = waiting.pop()

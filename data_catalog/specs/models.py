@@ -54,8 +54,8 @@ class ImportedEmbeddings(Spec):
 class DatasetSpec(Spec):
     """Images with a class and a spurious attribute, or their embeddings.
 
-    `groups`: accuracy is taken a (class, attribute) or an attribute alone. `reference_split`: where methods that need
-    reference images take them from.
+    `groups`: accuracy is taken per (class, attribute), or per attribute alone. `reference_split`: where methods that
+    need reference images take them from.
     """
 
     title: str = ""

@@ -46,7 +46,7 @@ class PromptSet(Spec):
     @model_validator(mode="after")
     def _well_formed(self) -> "PromptSet":
         if "class" not in self.prompts:
-            raise ValueError("prompts.class is missing: every set needs one prompt a class")
+            raise ValueError("prompts.class is missing: every set needs one prompt per class")
         for name, text in self.prompts.items():
             if _is_method_table(name, text):
                 for role in self._roles_in(text):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Store:
     """Artifacts of one `DAT_HOME`, which was prepared before it is written to.
 
-    Nothing here makes the folders of a home: one that goes away during a run is missed, not made anew in its place.
+    Nothing here makes the folders of a home: one that goes away during a run is missed, not made again in its place.
     """
 
     def __init__(self, home: Home) -> None:

@@ -1,6 +1,6 @@
 """Records of runs: what was asked, what was decided about each cell and why, and how it ended.
 
-One JSON-lines file a run, appended to as the run goes on. A run that dies leaves its file without an end; a line that
+One JSON-lines file per run, appended to as the run goes on. A run that dies leaves its file without an end; a line that
 is cut or damaged is not counted. Runs are numbered, not ordered by the clock, which may go backwards.
 """
 
@@ -160,7 +160,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _close(stream: IO[str]) -> None:
-    """Close a record; what a full disk has refused before, and refuses again, has been told already."""
+    """Close a record; what a full disk has refused before, and refuses again, has been reported already."""
     with suppress(OSError):
         stream.close()
 

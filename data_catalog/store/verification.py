@@ -42,7 +42,7 @@ def verify_sources(home: Home, progress: Progress = lambda name, done, total: No
 def verify(store: Store, *, progress: Callable[[int, int], None] = lambda done, total: None) -> Verification:
     """Re-digest every committed artifact and set the damaged ones aside, so that the next run computes them again.
 
-    An artifact whose file has gone is named too; there is nothing to set aside, and the next run makes it anew.
+    An artifact whose file has gone is named too; there is nothing to set aside, and the next run computes it again.
     `progress` is called with the number of artifacts done and in all.
     """
     places = sorted(store.listing())

@@ -232,7 +232,7 @@ def test_fit_returns_the_model_and_comes_before_predict():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 6}, "k=6 neighbours need more than k references a group, but n=6"),
+        ({"k": 6}, "k=6 neighbours need more than k references per group, but n=6"),
         ({"k": 0}, "k must be at least 1 for slof, not 0"),
         ({"density": "lof"}, "density must be one of slof, knn, dao, not 'lof'"),
         ({"terms": "max"}, "terms must be one of"),

@@ -131,7 +131,7 @@ def test_ids_follow_their_samples():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n": 5, "k": 5}, "k=5 neighbours need more than k references a group, but n=5"),
+        ({"n": 5, "k": 5}, "k=5 neighbours need more than k references per group, but n=5"),
         ({"shortage": "pad"}, "shortage must be one of drop, use, not 'pad'"),
         ({"sampling": "kmeans"}, "sampling must be one of herding, random, not 'kmeans'"),
         ({"n_classes": 1}, "labels must lie in 0..0, but holds 1"),

@@ -1,4 +1,4 @@
-"""What is told about a prediction whose queries came in blocks."""
+"""What is said about a prediction whose queries came in blocks."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -68,7 +68,7 @@ class Needs:
     densities: DensityNeeds | None = None
     """Densities in references of the pool. With them the method need not be given the pool itself."""
     one_by_one: bool = False
-    """Whether the answer for an image hangs on no other query: then very many of them are handed over in blocks.
+    """Whether the answer for an image depends on no other query: then very many of them are handed over in blocks.
 
     Of no use with a pool, for what a method makes of it would be made for each block.
     """
@@ -99,7 +99,7 @@ class Densities:
     log_density: FloatArray
     """[N, K, M] logarithms, +inf for a group without references."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What must be told about the references wherever the result is shown, as plain JSON values."""
+    """What must be said about the references wherever the result is shown, as plain JSON values."""
 
     @property
     def without_references(self) -> str:

@@ -1,4 +1,4 @@
--- What the manifests and run records say, as tables. Derived: `dat catalog rebuild` makes them anew.
+-- What the manifests and run records say, as tables. Derived: `dat catalog rebuild` rebuilds them.
 CREATE SCHEMA IF NOT EXISTS store;
 CREATE TABLE store.meta (recipe VARCHAR, home VARCHAR, fingerprint VARCHAR);
 CREATE TABLE store.artifacts (

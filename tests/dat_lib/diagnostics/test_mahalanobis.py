@@ -131,7 +131,7 @@ def test_samples_that_no_attribute_describes_are_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"size": 13}, r"size=13 samples a group cannot be had: group \(0, 1\) has 12"),
+        ({"size": 13}, r"size=13 samples per group cannot be had: group \(0, 1\) has 12"),
         ({"size": 1}, "size=1 samples"),
         ({"repeats": 0}, "repeats must be 1 or more"),
         ({"shrinkage": 1.5}, r"shrinkage must lie in \[0, 1\]"),
