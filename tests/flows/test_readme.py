@@ -14,7 +14,7 @@ from dat_lib.toyworld.simulation import SimulatedWorld, simulate
 from tests.conftest import write_world
 from tests.flows.newcomer import PROJECT, Newcomer, anchors, blocks, commands, languages, pages, toml
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
+pytestmark = pytest.mark.xdist_group("demo")
 
 # What stands for something of the user's own, or needs a folder that a newcomer is not in.
 _MIXTURE = "dat run --dataset birds --backbone my-clip --method prompt_mixture --set weight=0.3"
@@ -129,6 +129,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
         assert not heading or heading in anchors(found.read_text(encoding="utf-8")), target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", typed())
 def test_a_command_works_as_it_stands(newcomer: Newcomer, command: str) -> None:
     ran = newcomer.types(command, DAT_RUNNER="inline", DAT_REPORT="false")
@@ -137,11 +138,13 @@ def test_a_command_works_as_it_stands(newcomer: Newcomer, command: str) -> None:
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_report_is_served_until_ctrl_c(newcomer: Newcomer) -> None:
     said = newcomer.interrupts("dat report demo --serve", after="http://127.0.0.1:")
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_an_explanation_reads_as_it_is_shown(newcomer: Newcomer) -> None:
     shown = next(block for block in blocks("") if block.startswith("$ dat explain"))
     head = shown.split("…")[0].splitlines()[1:]
@@ -157,6 +160,7 @@ def test_an_explanation_reads_as_it_is_shown(newcomer: Newcomer) -> None:
                 assert word == printed
 
 
+@pytest.mark.slow
 def test_make_demo_is_the_run_and_a_question_with_the_answer_that_is_shown(newcomer: Newcomer) -> None:
     recipe = subprocess.run(["make", "-n", "demo"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     asked = re.findall(r"^\S+/(dat (?:run|sql) .*?)(?=^\S|\Z)", recipe, re.MULTILINE | re.DOTALL)
@@ -175,6 +179,7 @@ def by_group(text: str) -> dict[str, list[float]]:
     return {name: [float(number) for number in numbers] for name, *numbers in rows}
 
 
+@pytest.mark.slow
 def test_the_specs_of_the_readmes_make_a_dataset_two_backbones_and_a_suite(tmp_path: Path) -> None:
     """The TOML blocks as files, with the user's own paths in place of the example's."""
     me = Newcomer(tmp_path)
