@@ -48,11 +48,15 @@ def test_each_command_is_in_the_file_that_is_named_as_it_is() -> None:
         assert all(command.callback.__module__.startswith(f"flows.cli.{name}") for command in commands), name
 
 
-def test_a_run_ends_with_a_ranking_and_a_count(ran) -> None:
+def test_a_run_ends_with_a_ranking_and_a_count(ran, dat) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "simbirds × simclip"
     assert lines[1].split() == ["#", "method", "WG", "↑", "95", "%", "interval", "Avg", "↑", "Gap", "↓"]
     assert [line.split()[1] for line in lines[2:4]] == ["group_prompt", "zero_shot"]
+    columns = "rank, method, wg, wg_low, wg_high, avg, gap"
+    stored = json.loads(dat("sql", f"SELECT {columns} FROM leaderboard", "--format", "json").out)
+    row = "{rank} {method} {wg:.2f} {wg_low:.1f} to {wg_high:.1f} {avg:.2f} {gap:.2f}"
+    assert [" ".join(line.split()) for line in lines[2:4]] == [row.format(**one) for one in stored]
     assert lines[-1] == "r000001: 8 computed"
 
 

@@ -100,6 +100,9 @@ def test_every_number_of_the_paper_stands_beside_ours(home, report) -> None:
     agreement = figure(report, "agreement")
     inside = sum(bool(row["wg_in_interval"]) for row in table.records)
     assert f"{inside} of the paper's lie in our 95 % interval" in agreement.alternative
+    assert 0 <= inside < len(table.records)
+    said = f"{inside} of the paper's {printed[0][0]} worst-group accuracies lie in our 95 % interval."
+    assert section(report, "paper").text == [said]
     weights = [
         row["why"] for row in table.records if row["method"] == "zero_shot" and row["backbone"] == "clip-vit-l-14"
     ]
