@@ -21,7 +21,7 @@ from data_catalog.index.question_limits import (
 )
 from data_catalog.index.reader import Answer, query
 from flows.cli.terminal.escaping import no_formula, shown
-from flows.cli.terminal.interruption import orderly_termination
+from flows.cli.terminal.interruption import one_interruption, orderly_termination
 from flows.cli.terminal.output import complain, console, json_records, note, print_json, print_table, warn
 
 _SHOWN_ROWS = 40
@@ -94,7 +94,7 @@ def sql(
     elif question is None:
         raise UserError("what is the question?", remedy='dat sql "SELECT * FROM leaderboard", or dat sql --shell')
     else:
-        with orderly_termination():
+        with orderly_termination(), one_interruption():
             printed = _print_answer(query(home, question, limits=limits), output, strict=strict)
         if not printed:
             raise typer.Exit(1)

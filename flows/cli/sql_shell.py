@@ -1,5 +1,6 @@
 """`dat sql --shell`: one question after the other, on the same read-only views."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -8,6 +9,7 @@ from data_catalog.errors import UserError
 from data_catalog.home import Home
 from data_catalog.index.question_limits import Limits
 from data_catalog.index.reader import Answer, query
+from flows.cli.terminal.interruption import one_interruption
 from flows.cli.terminal.output import complain, console, note, print_table
 
 _HELP = """Write SQL and end it with a semicolon. Commands:
@@ -28,15 +30,20 @@ def run_shell(home: Home, show: Callable[[Answer], object], limits: Limits) -> N
             import readline  # noqa: F401  (gives input() its history)
 
         console.print("[dim]DAT_HOME, read-only; .help lists commands[/]")
+    before = signal.getsignal(signal.SIGINT)
     for statement in _statements():
         if statement in (".quit", ".exit"):
             return
         try:
-            _answer(home, statement, show, limits)
+            with one_interruption():
+                _answer(home, statement, show, limits)
         except UserError as error:
             complain(error)
         except KeyboardInterrupt:
             note("stopped")
+        finally:
+            with suppress(ValueError, TypeError):  # not this thread's to set, or not set by Python
+                signal.signal(signal.SIGINT, before)
 
 
 def _answer(home: Home, statement: str, show: Callable[[Answer], object], limits: Limits) -> None:

@@ -32,6 +32,27 @@ def orderly_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+@contextmanager
+def one_interruption() -> Iterator[None]:
+    """Have the first Ctrl-C stop what is in here, and further ones change nothing.
+
+    A second one would otherwise be raised amid the work of stopping. After an interruption the signal stays without
+    effect, since the end of the command follows; whoever goes on restores what was set before.
+    """
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, lambda *_: None)
+        raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def leave(code: int) -> None:
     """End the process. Where a stopped question is still computing, it does not get to hold that up."""
     # The command has ended: another Ctrl-C could only disturb the shutdown.
