@@ -21,10 +21,9 @@ def lock(path: Path, *, wait: float = -1) -> Iterator[None]:
     # Without locks of its own, a file system would be given files in their place, which outlive a holder that dies.
     holder = FileLock(path, timeout=wait, fallback_to_soft=False, on_acquired=lambda file: got.append(os.fstat(file)))
     try:
-        path.parent.stat()  # `acquire` would make the folder, and with it a home in the place of one that went away
-        holder.acquire()
-        while not _has_name(got[-1], path):  # on NFS, a removed file that is open still counts as one with a name
+        while not got or not _has_name(got[-1], path):  # on NFS, a removed file that is open still has a name
             holder.release()
+            path.parent.stat()  # `acquire` would make the folder, and with it a home in the place of one that went away
             holder.acquire()
     except Timeout:
         raise

@@ -183,7 +183,7 @@ def move(project: Path, module: str, place: str) -> None:
 
 @pytest.mark.slow
 def test_orchestration_is_not_part_of_a_result(project: Path) -> None:
-    edit(project, "flows/benchmark.py", "_NAMED = 10", "_NAMED = 5 + 5")
+    edit(project, "flows/submission.py", "_POLLING_SECONDS = 0.02", "_POLLING_SECONDS = 0.01 + 0.01")
     edit(project, "tasks/engine/execution.py", "return False", "return bool(0)")
     edit(project, "tasks/graph/graph.py", "RESAMPLES = 2000", "RESAMPLES = 1000 + 1000")
     edit(project, "data_catalog/store/artifacts.py", "\n\nclass Store:", "\n_UNUSED = 1\n\n\nclass Store:")
